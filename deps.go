@@ -1,0 +1,35 @@
+//go:build deps
+
+package main
+
+import (
+	_ "github.com/twmb/franz-go/pkg/kgo"
+	_ "github.com/twmb/franz-go/pkg/kadm"
+	_ "github.com/twmb/franz-go/pkg/kmsg"
+	_ "github.com/twmb/franz-go/pkg/kfake"
+	_ "github.com/twmb/franz-go/pkg/kversion"
+	_ "github.com/twmb/franz-go/pkg/sasl/aws"
+	_ "github.com/twmb/franz-go/pkg/sasl/kerberos"
+	_ "github.com/twmb/franz-go/pkg/sasl/scram"
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+	_ "github.com/spf13/cobra"
+	_ "github.com/spf13/cobra/doc"
+	_ "github.com/olekukonko/tablewriter"
+	_ "github.com/goccy/go-yaml"
+	_ "github.com/schollz/progressbar/v3"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "pgregory.net/rapid"
+	_ "github.com/go-zookeeper/zk"
+	_ "github.com/redis/go-redis/v9"
+	_ "github.com/apache/rocketmq-client-go/v2"
+	_ "google.golang.org/protobuf/proto"
+	_ "github.com/prometheus/client_golang/prometheus"
+	_ "github.com/prometheus/common/expfmt"
+	_ "golang.org/x/term"
+	_ "golang.org/x/sys/unix"
+	_ "golang.org/x/sync/errgroup"
+	_ "github.com/mattn/go-isatty"
+	_ "github.com/gofrs/flock"
+)

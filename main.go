@@ -1,0 +1,4 @@
+// Command offsetctl shows, judges and repairs the positions of stream consumers.
+package main
+
+func main() {}
