@@ -1,0 +1,21 @@
+// Package stores is the table of every place where positions can be kept.
+package stores
+
+import (
+	"context"
+
+	"github.com/offsetctl/offsetctl/address"
+	"github.com/offsetctl/offsetctl/offset"
+)
+
+// Driver is one kind of store. Docs and help texts are made from it.
+type Driver struct {
+	address.Form
+	Title string // "SQL table"
+	Open  func(ctx context.Context, env offset.Env, a address.Address) (offset.Store, error)
+	// Init creates what the store needs (a table, a family, a node) and says in one sentence what it did; nil: nothing is needed.
+	Init func(ctx context.Context, env offset.Env, a address.Address) (string, error)
+}
+
+// Drivers lists every store besides the brokers' own, in the order of the documentation.
+var Drivers = []Driver{}
