@@ -227,13 +227,15 @@ func (a Address) Identity() string {
 func (a Address) print(keep func(setting) bool, secrets bool) string {
 	var b strings.Builder
 	b.WriteString(a.Scheme + ":")
+	special := "%?#"
 	if !a.form.Opaque {
 		b.WriteString("//" + strings.Join(a.Hosts, ","))
 		if a.Path != "" {
 			b.WriteByte('/')
 		}
+		special += "@"
 	}
-	b.WriteString(escape(a.Path, "%?#"))
+	b.WriteString(escape(a.Path, special))
 	sep := "?"
 	for _, o := range a.options {
 		if !keep(o) {
