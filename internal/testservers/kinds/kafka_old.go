@@ -1,0 +1,46 @@
+package kinds
+
+import (
+	"context"
+
+	"github.com/offsetctl/offsetctl/internal/testservers/machine"
+)
+
+// startOldKafka starts a broker of the time before KRaft, and its ZooKeeper out
+// of the same jars.
+func startOldKafka(ctx context.Context, i *machine.Instance) error {
+	first, err := machine.Block(2)
+	if err != nil {
+		return err
+	}
+	keeper, plain := machine.Local(first), machine.Local(first+1)
+	i.Addr["zookeeper"], i.Addr["plain"] = keeper, plain
+	settings, err := i.Write("zookeeper.cfg", zooKeeperSettings(i.Path("zookeeper"), first, 500))
+	if err != nil {
+		return err
+	}
+	err = i.Run(ctx, machine.Node{
+		Name:    "zookeeper",
+		Command: jvm("128m", kafka28Jars, "org.apache.zookeeper.server.ZooKeeperServerMain", settings),
+		Ready:   zooKeeperServes(keeper),
+	})
+	if err != nil {
+		return err
+	}
+	var l properties
+	l.set("broker.id", 1)
+	l.set("zookeeper.connect", keeper+"/k28")
+	l.set("listeners", "PLAINTEXT://"+plain)
+	l.set("advertised.listeners", "PLAINTEXT://"+plain)
+	l.set("log.dirs", i.Path("data"))
+	l.add(brokerLines + aloneLines)
+	broker, err := i.Write("broker.properties", l.String())
+	if err != nil {
+		return err
+	}
+	return i.Run(ctx, machine.Node{
+		Name:    "broker",
+		Command: jvm("512m", kafka28Jars, "kafka.Kafka", broker),
+		Ready:   kafkaAnswers(plain),
+	})
+}

@@ -1,0 +1,91 @@
+package testservers_test
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/offsetctl/offsetctl/internal/testservers"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// topicOf makes a topic that no other test has.
+func topicOf(t *testing.T, admin *kadm.Client, replicas int16) string {
+	t.Helper()
+	topic := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
+	if _, err := admin.CreateTopic(t.Context(), 2, replicas, nil, topic); err != nil {
+		t.Fatal(err)
+	}
+	return topic
+}
+
+func kafkaAdmin(t *testing.T, addr string, opts ...kgo.Opt) *kadm.Client {
+	t.Helper()
+	client, err := kgo.NewClient(append(opts, kgo.SeedBrokers(strings.Split(addr, ",")...), kgo.MetadataMinAge(20*time.Millisecond))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return kadm.NewClient(client)
+}
+
+func TestKafkaKeepsACommit(t *testing.T) {
+	for _, name := range []string{"kafka44", "kafka44expire", "kafka39", "kafka28"} {
+		t.Run(name, func(t *testing.T) {
+			admin := kafkaAdmin(t, testservers.Need(t, name).Addr["plain"])
+			topic := topicOf(t, admin, 1)
+			commit := kadm.Offsets{}
+			commit.AddOffset(topic, 1, 7, -1)
+			if err := admin.CommitAllOffsets(t.Context(), topic, commit); err != nil {
+				t.Fatal(err)
+			}
+			got, err := admin.FetchOffsets(t.Context(), topic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o, ok := got.Lookup(topic, 1); !ok || o.At != 7 {
+				t.Errorf("committed offset of partition 1: %+v, want 7", got)
+			}
+		})
+	}
+}
+
+func TestDatabaseTellsItsTLS(t *testing.T) {
+	for name, server := range map[string]struct{ driver, query, want string }{
+		"mariadb":  {"mysql", "SELECT @@have_ssl", "YES"},
+		"postgres": {"pgx", "SHOW ssl", "on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := sql.Open(server.driver, testservers.Need(t, name).Vars["dsn"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			var got string
+			if err := db.QueryRowContext(t.Context(), server.query).Scan(&got); err != nil {
+				t.Fatal(err)
+			}
+			if got != server.want {
+				t.Errorf("%s answers %q, want %q", server.query, got, server.want)
+			}
+		})
+	}
+}
+
+func TestToolsReachABroker(t *testing.T) {
+	s := testservers.Need(t, "kafka44")
+	topic := topicOf(t, kafkaAdmin(t, s.Addr["plain"]), 1)
+	out := testservers.KafkaTool(t, "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+		"--bootstrap-server", s.Addr["plain"], "--group", topic, "--topic", topic, "--reset-offsets", "--to-earliest", "--execute")
+	if out.Code != 0 || !strings.Contains(out.Stdout, topic) {
+		t.Errorf("the reset printed %+v, want a row with %s", out, topic)
+	}
+	if out := testservers.Kcat(t, "-b", s.Addr["plain"], "-L", "-t", topic); !strings.Contains(out.Stdout, "2 partitions") {
+		t.Errorf("kcat printed %+v, want 2 partitions", out)
+	}
+}
