@@ -117,6 +117,8 @@ func Resolve(r Rule, v View) (Resolution, error) {
 		return c.target()
 	case s.State == Invalid:
 		return c.stop(StoredInvalid, "what is stored is no position")
+	case s.State == Absent && strings.HasPrefix(v.Partition.Topic, RetryPrefix):
+		return c.start("log start: retry topic")
 	case r.IgnoreStored && !c.leftOut():
 		return c.target()
 	case s.State == Set && s.Next < v.Bounds.Start:
@@ -125,8 +127,6 @@ func Resolve(r Rule, v View) (Resolution, error) {
 		return c.tail(s.Next)
 	case s.State == Set:
 		return c.at(s.Next, s.Next, "stored"), nil
-	case strings.HasPrefix(v.Partition.Topic, RetryPrefix):
-		return c.start("log start: retry topic")
 	case v.Beside:
 		return c.start("log start: added or expired, other partitions of the topic are stored")
 	case c.leftOut():

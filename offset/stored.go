@@ -24,12 +24,14 @@ func (e Epoch) Wire() int32 { return int32(e.plus1 - 1) }
 // MarshalJSON writes Wire.
 func (e Epoch) MarshalJSON() ([]byte, error) { return json.Marshal(e.Wire()) }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads what MarshalJSON writes; null is the unknown epoch.
 func (e *Epoch) UnmarshalJSON(b []byte) error {
-	var n int32
-	err := json.Unmarshal(b, &n)
+	n := int32(-1)
+	if err := json.Unmarshal(b, &n); err != nil {
+		return err
+	}
 	*e = EpochOf(n)
-	return err
+	return nil
 }
 
 // State says what is known of one stored position. Its zero value is Unknown, so a forgotten field is never a fact.
@@ -78,7 +80,7 @@ type Stored struct {
 	Pending     *Pending  `json:"pending,omitempty"`    // a later position that is not in force
 	Evidence    *Evidence `json:"evidence,omitempty"`   // the store's own evidence that the log is another one by now
 	Version     Version   `json:"version"`
-	Raw         []byte    `json:"raw,omitempty"` // the bytes that are there, where they are more than Next in decimal
+	Raw         []byte    `json:"raw,omitzero"` // the bytes that are there, where they are more than Next in decimal; empty and nil differ
 }
 
 // Pending is an open transaction's commit, or a batch that was planned and not committed.
