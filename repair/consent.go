@@ -1,0 +1,134 @@
+package repair
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Limits are what a context says of writes.
+type Limits struct {
+	MaxSkip      int64 // skips above it are confirmed by typing the group's name
+	Protected    bool  // writes need a typed context and the group confirmed by name
+	ReadOnly     bool  // nothing is written
+	ContextTyped bool  // --context stands on the command line
+	Context      string
+}
+
+// Given is what the user said on the command line.
+type Given struct {
+	Yes     bool
+	Confirm []string // --confirm GROUP
+	Allowed Allowed
+}
+
+// Consent is what a person must still agree to. Its zero value: nothing.
+type Consent struct {
+	Needed bool
+	Word   string   // has to be typed; "": y, default No
+	Why    []string // sentences for the prompt
+	Flags  []string // what would have stood for it on the command line, where nobody can be asked
+}
+
+// Ask answers what p still needs. Its error, a *Refused, is what no answer could change. --yes never stands for a skip that was
+// not asked for, for a large skip, for a group that nobody knows, or for a protected context.
+func Ask(p *Plan, l Limits, g Given) (c Consent, err error) {
+	if p.Empty() {
+		return c, nil
+	}
+	if l.ReadOnly {
+		return c, refuse(CauseProtected, fmt.Sprintf("context %s is read-only", l.Context), "use another context for writes")
+	}
+	if l.Protected && !l.ContextTyped {
+		return c, refuse(CauseProtected, fmt.Sprintf("context %s is protected", l.Context), "repeat with --context "+l.Context+" on the command line")
+	}
+	names := p.groupNames()
+	need := func(why string, flags ...string) {
+		c.Needed = true
+		c.Why = append(c.Why, why)
+		c.Flags = append(c.Flags, flags...)
+	}
+	if t := p.Totals(); t.Skips > 0 && p.Kind != KindUndo {
+		why := fmt.Sprintf("it skips %s unread records on %s", count(t.Skips), plural(t.Forward, "partition"))
+		if !p.Asked && !g.Allowed.Has(AllowSkip) {
+			need(why+", which nobody asked for", "--"+AllowSkip, "or --rewind-only")
+			c.Word = names
+		}
+		if t.Skips > l.MaxSkip {
+			need(fmt.Sprintf("%s, more than --max-skip %s", why, count(l.MaxSkip)), fmt.Sprintf("--max-skip %d", t.Skips))
+			c.Word = names
+		}
+	}
+	if l.Protected {
+		for _, gr := range p.Groups {
+			if !slices.Contains(g.Confirm, gr.Name) {
+				need(fmt.Sprintf("context %s is protected", l.Context), "--confirm "+gr.Name)
+				c.Word = names
+			}
+		}
+	}
+	if p.NewGroups && !(g.Yes && g.Allowed.Has(AllowNewGroup)) {
+		need("NEW GROUP: nothing is known of "+p.newNames(), "--"+AllowNewGroup)
+	}
+	if !g.Yes {
+		c.Needed = true
+		c.Flags = append(c.Flags, "--yes")
+	}
+	c.Why = slices.Compact(c.Why)
+	return c, nil
+}
+
+// Answer tells whether what was typed is the consent.
+func (c Consent) Answer(typed string) bool {
+	typed = strings.TrimRight(typed, "\r\n")
+	if c.Word != "" {
+		return typed == c.Word
+	}
+	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(typed)))
+}
+
+// Refused is the error where nobody can be asked, or somebody said no.
+func (c Consent) Refused() error {
+	text := "nobody agreed to the write"
+	if len(c.Why) > 0 {
+		text += ": " + strings.Join(c.Why, "; ")
+	}
+	cause := CauseConsent
+	if c.Word != "" {
+		cause = CauseSkip
+	}
+	return &Refused{[]Reason{{Cause: cause, Text: text, Next: "repeat with " + strings.Join(c.Flags, " ")}}}
+}
+
+func (p *Plan) groupNames() string {
+	var out []string
+	for _, g := range p.Groups {
+		out = append(out, g.Name)
+	}
+	return strings.Join(out, ",")
+}
+
+func (p *Plan) newNames() string {
+	var out []string
+	for _, g := range p.Groups {
+		if g.New {
+			out = append(out, g.Name)
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// Wider says what a plan made anew does beyond the one that was agreed to; nothing: the consent still holds.
+func Wider(agreed, now *Plan) (out []string) {
+	a, b := agreed.Totals(), now.Totals()
+	if b.Skips > a.Skips {
+		out = append(out, fmt.Sprintf("it skips %s unread records by now, not %s", count(b.Skips), count(a.Skips)))
+	}
+	if b.Deletes > a.Deletes {
+		out = append(out, fmt.Sprintf("it deletes %s by now, not %s", plural(b.Deletes, "position"), count(int64(a.Deletes))))
+	}
+	if b.Lost > a.Lost {
+		out = append(out, fmt.Sprintf("%s records are lost by now, not %s", count(b.Lost), count(a.Lost)))
+	}
+	return out
+}

@@ -1,0 +1,404 @@
+package repair
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/offsetctl/offsetctl/inspect"
+	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/positions"
+)
+
+// Mode is what a reset does with the selected partitions.
+type Mode uint8
+
+// Modes.
+const (
+	ToTarget Mode = iota // Options.Target
+	ToRepair             // what is broken goes to the nearest sound position
+	ToAbsent             // the positions are deleted
+)
+
+// Choice is what a person decided for positions that have no nearest sound one.
+type Choice uint8
+
+// Choices.
+const (
+	Undecided Choice = iota
+	Earliest
+	Latest
+)
+
+// Options are a reset's.
+type Options struct {
+	Mode       Mode
+	Target     offset.Target // of ToTarget
+	Replay     bool          // Target came from a file or another group, which means "read again": a skip is a by-product
+	OnTail     Choice        // of ToRepair: past the log end, or of a topic that was made again
+	OnInvalid  Choice        // of ToRepair
+	Prune      bool          // also delete selected positions of partitions that do not exist
+	Only       []inspect.Verdict
+	IfStored   *int64 // each selected partition must have exactly this stored
+	Clamp      bool   // a number outside the log goes to the nearer bound
+	RewindOnly bool   // min(stored, target): never forward
+	Several    bool   // a plan file is made, so several groups are allowed
+	Isolation  offset.Isolation
+	Owner      string // written where the store keeps who wrote
+	To         string // where it goes, in a few words, for people
+	Origin     Origin
+}
+
+// Make plans a reset. Its Plan is never nil and shows every selected partition, also when its error, a *Refused, says why
+// nothing of it may be written: one reason stops the whole.
+func Make(rep *inspect.Report, o Options) (*Plan, error) {
+	sv := rep.Survey
+	m := making{Options: o, sv: sv, plan: newPlan(sv, o)}
+	for i := range rep.Groups {
+		m.group(&rep.Groups[i])
+	}
+	m.names()
+	if n := len(m.plan.Groups); n > 1 && !o.Several {
+		m.refuse(Reason{Cause: CauseSeveral, Text: fmt.Sprintf("%s are selected", plural(n, "group")),
+			Next: "several groups are written only through a plan file: --plan-out FILE, then apply FILE"})
+	}
+	m.plan.NotSelected = brief(m.left, sv)
+	return m.plan, refused(m.reasons)
+}
+
+func newPlan(sv *inspect.Survey, o Options) *Plan {
+	p := &Plan{Schema: Schema, Kind: KindReset, Made: sv.Taken.UTC().Round(0), Origin: o.Origin, Isolation: o.Isolation.String(), To: o.To}
+	p.Cluster = sv.Topology.Cluster
+	switch t := o.Target; {
+	case o.Mode == ToRepair:
+		p.Kind, p.Asked = KindRepair, true
+	case o.Mode == ToAbsent:
+	case t.Kind == offset.ToTime:
+		p.Time = t.Time.UTC()
+	case t.Kind == offset.ToShift:
+		p.Once, p.Asked = true, true
+	default:
+		p.Asked = !o.Replay
+	}
+	return p
+}
+
+// making is one Make under way.
+type making struct {
+	Options
+	sv      *inspect.Survey
+	plan    *Plan
+	reasons []Reason
+	left    []offset.Partition // not selected
+}
+
+func (m *making) refuse(r Reason) { m.reasons = append(m.reasons, r) }
+
+func (m *making) group(gr *inspect.GroupReport) {
+	g := Group{Name: gr.Name}
+	if gr.Err != nil {
+		m.refuse(Reason{Cause: CauseUnknown, Group: gr.Name, Err: gr.Err,
+			Text: fmt.Sprintf("group %s: what it has stored could not be read: %v", gr.Name, gr.Err), Next: "check the connection and the rights with check --can reset"})
+		return
+	}
+	stored := false
+	var rows []*inspect.Row
+	for i := range gr.Rows {
+		r := &gr.Rows[i]
+		stored = stored || r.Stored.Err != nil || r.Stored.Value.State != offset.Absent
+		if r.Selected && m.wanted(r) {
+			rows = append(rows, r)
+		} else {
+			m.left = append(m.left, r.Partition)
+		}
+	}
+	for _, r := range rows {
+		g.Items = append(g.Items, m.item(gr.Name, r))
+	}
+	if m.sv.Caps.Whole {
+		m.fill(&g, gr)
+	}
+	if len(g.Items) == 0 {
+		return
+	}
+	g.New = !stored && (!m.sv.Own || gr.Group.Err == nil && gr.Group.Value.Phase == offset.Missing)
+	m.plan.NewGroups = m.plan.NewGroups || g.New
+	m.plan.Groups = append(m.plan.Groups, g)
+}
+
+// wanted tells whether --only leaves the row in.
+func (m *making) wanted(r *inspect.Row) bool {
+	return len(m.Only) == 0 || slices.Contains(m.Only, r.Verdict) ||
+		slices.ContainsFunc(r.Findings, func(f inspect.Finding) bool { return slices.Contains(m.Only, f.Verdict) })
+}
+
+// item decides about one selected partition.
+func (m *making) item(group string, r *inspect.Row) Item {
+	it := Item{Change: offset.Change{Partition: r.Partition, From: r.Stored.Value}}
+	if r.Exists && r.Log.Err == nil {
+		b := r.Log.Value.Bounds
+		it.Bounds = &b
+	}
+	stop := func(reason Reason) Item {
+		it.To, it.Action, it.Refused = it.From, Keep, reason.Text
+		reason.Group, reason.Partition = group, &r.Partition
+		m.refuse(reason)
+		return it
+	}
+	if r.Stored.Err != nil || r.Stored.Value.State == offset.Unknown {
+		return stop(unmeasured(r, "what is stored is not known", r.Stored.Err))
+	}
+	if why := m.ifStored(r); why != "" {
+		return stop(Reason{Cause: CauseMoved, Err: offset.ErrMoved, Text: why, Next: "inspect the group and plan again"})
+	}
+	if !r.Exists {
+		return m.orphan(it, stop)
+	}
+	if m.Mode == ToAbsent {
+		return m.absent(it, stop)
+	}
+	if r.Log.Err != nil {
+		return stop(unmeasured(r, "its range is not known", r.Log.Err))
+	}
+	next, why, reason := m.decide(r)
+	if reason != nil {
+		return stop(*reason)
+	}
+	if next == nil {
+		it.To, it.Note = it.From, why
+		return it
+	}
+	m.place(&it, r, *next, why)
+	return it
+}
+
+func unmeasured(r *inspect.Row, what string, err error) Reason {
+	text := fmt.Sprintf("%s: %s", r.Partition, what)
+	if r.LeaderText != "" && what != "what is stored is not known" {
+		text += ": " + r.LeaderText
+	} else if err != nil {
+		text += fmt.Sprintf(": %v", err)
+	}
+	return Reason{Cause: CauseUnknown, Text: text, Err: err,
+		Next: "leave it out with -t TOPIC:PARTITIONS, or repeat when it can be measured"}
+}
+
+func (m *making) ifStored(r *inspect.Row) string {
+	if s := r.Stored.Value; m.IfStored != nil && (s.State != offset.Set || s.Next != *m.IfStored) {
+		return fmt.Sprintf("%s has %s stored, not %d as --if-stored says", r.Partition, at(s), *m.IfStored)
+	}
+	return ""
+}
+
+// decide answers where a measured partition goes; no number: it stays, and why.
+func (m *making) decide(r *inspect.Row) (next *offset.Resolution, why string, no *Reason) {
+	if m.Mode == ToRepair {
+		return m.fix(r)
+	}
+	rule := offset.Rule{Target: m.Target, Reset: true, Isolation: m.Isolation, Clamp: m.Clamp}
+	res, err := offset.Resolve(rule, offset.View{Partition: r.Partition, Bounds: r.Log.Value.Bounds, Stored: r.Stored.Value, Beside: r.Beside, AtTime: r.AtTime})
+	if err != nil {
+		return nil, "", stopped(r.Partition, err)
+	}
+	if m.RewindOnly {
+		m.rewind(r, &res)
+	}
+	return &res, m.why(r, res), nil
+}
+
+// rewind is min(stored, target). A position before the log start stands at the log start, and so does one that is missing beside others.
+func (m *making) rewind(r *inspect.Row, res *offset.Resolution) {
+	s, b := r.Stored.Value, r.Log.Value.Bounds
+	switch {
+	case s.State == offset.Set && s.Next < b.Start || s.State == offset.Absent && r.Beside:
+		res.Next = b.Start
+	case s.State == offset.Set:
+		res.Next = min(s.Next, res.Next)
+	}
+}
+
+func (m *making) why(r *inspect.Row, res offset.Resolution) string {
+	b := r.Log.Value.Bounds
+	switch {
+	case m.RewindOnly && res.Next != res.Wanted && m.Target.Kind != offset.ToOffset:
+		return "not moved forward"
+	case m.Target.Kind == offset.ToTime && r.AtTime == offset.NoRecord:
+		return "no record at or after the time: end"
+	case m.Target.Kind == offset.ToTime && res.Next == b.Start && b.Start > 0:
+		return "the log starts after the time"
+	case res.Next != res.Wanted && res.Wanted < b.Start:
+		return fmt.Sprintf("%d is before the log start", res.Wanted)
+	case res.Next != res.Wanted && res.Wanted > b.End:
+		return fmt.Sprintf("%d is past the log end", res.Wanted)
+	}
+	return ""
+}
+
+// stopped turns what Resolve says into a reason.
+func stopped(p offset.Partition, err error) *Reason {
+	r := &Reason{Cause: CauseOutside, Text: err.Error(), Err: err}
+	s, ok := err.(*offset.StopError)
+	if !ok {
+		return r
+	}
+	switch s.Obstacle {
+	case offset.GivenOutside:
+		r.Next = "give a number in this range, or --clamp for the nearer end of it"
+	case offset.NothingStored:
+		r.Cause, r.Next = CauseChoice, fmt.Sprintf("leave %s out, or give it a target of its own", p)
+	case offset.NotInGivenSet:
+		r.Cause, r.Next = CauseNames, "narrow the selection with -t TOPIC:PARTITIONS to those that are given"
+	case offset.StoredUnknown:
+		r.Cause, r.Next = CauseUnknown, "repeat when it can be measured"
+	}
+	return r
+}
+
+// place fills in a number, its cost, and whether there is anything to do.
+func (m *making) place(it *Item, r *inspect.Row, res offset.Resolution, why string) {
+	it.To = offset.Stored{State: offset.Set, Next: res.Next, TopicID: r.TopicID, Owner: m.Owner}
+	e := effect(*it.Bounds, it.From, r.Beside, res.Next)
+	e.Wanted, e.Why = res.Wanted, res.Why
+	it.Effect = e
+	if it.From.State == offset.Set && it.From.Next == res.Next && !m.anew(r) {
+		it.Action, it.Note = Keep, notes("unchanged", why)
+		return
+	}
+	it.Action = Write
+	it.Note = notes(effectNote(*it.Bounds, it.From, r.Beside, e), why)
+}
+
+// anew: the same number is written again, because it was asked for, or to drop a leader epoch that does harm.
+func (m *making) anew(*inspect.Row) bool {
+	return m.Mode == ToTarget && m.Target.Kind == offset.ToCurrent
+}
+
+func (m *making) absent(it Item, stop func(Reason) Item) Item {
+	switch {
+	case it.From.State == offset.Absent:
+		it.To, it.Note = it.From, "nothing is stored"
+	case !m.sv.Caps.Delete:
+		return stop(Reason{Cause: CauseImpossible, Err: offset.ErrUnsupported, Text: it.Partition.String() + ": this store cannot delete a position", Next: "give it a target instead"})
+	default:
+		it.Action, it.To = Delete, offset.Stored{State: offset.Absent}
+	}
+	return it
+}
+
+func (m *making) orphan(it Item, stop func(Reason) Item) Item {
+	switch {
+	case !m.Prune && m.Mode != ToAbsent || it.From.State == offset.Absent:
+		it.To, it.Note = it.From, "orphan: there is no such partition; left alone"
+	case m.sv.Own:
+		return stop(Reason{Cause: CauseImpossible, Err: offset.ErrUnsupported,
+			Text: it.Partition.String() + ": the broker does not delete the position of a partition that does not exist", Next: "it goes with the whole group (groups delete) or when it expires"})
+	case !m.sv.Caps.Delete:
+		return stop(Reason{Cause: CauseImpossible, Err: offset.ErrUnsupported, Text: it.Partition.String() + ": this store cannot delete a position", Next: "leave --prune out"})
+	default:
+		it.Action, it.To, it.Note = Delete, offset.Stored{State: offset.Absent}, "orphan: there is no such partition"
+	}
+	return it
+}
+
+// fill adds the other positions of each touched topic, for a store that keeps a topic only as a whole.
+func (m *making) fill(g *Group, gr *inspect.GroupReport) {
+	touched := map[string]bool{}
+	for _, it := range g.Items {
+		touched[it.Partition.Topic] = touched[it.Partition.Topic] || it.Action != Keep
+	}
+	for i := range gr.Rows {
+		r := &gr.Rows[i]
+		if r.Selected && m.wanted(r) || !touched[r.Partition.Topic] {
+			continue
+		}
+		it := Item{Change: offset.Change{Partition: r.Partition, From: r.Stored.Value, To: r.Stored.Value}, Note: "not selected; written with the others as it is"}
+		if r.Stored.Err != nil || r.Stored.Value.State == offset.Unknown {
+			reason := unmeasured(r, "what is stored is not known, and this store keeps a topic only as a whole", r.Stored.Err)
+			reason.Group, reason.Partition = gr.Name, &r.Partition
+			it.Refused = reason.Text
+			m.refuse(reason)
+		}
+		g.Items = append(g.Items, it)
+	}
+	slices.SortFunc(g.Items, func(a, b Item) int { return a.Partition.Compare(b.Partition) })
+}
+
+// names refuses what was named and is not there.
+func (m *making) names() {
+	for _, t := range m.sv.Topology.Topics {
+		if t.Err != nil && slices.Contains(m.sv.Ask.Topics, t.Name) {
+			m.refuse(Reason{Cause: CauseNames, Err: t.Err, Text: fmt.Sprintf("topic %s: %v", t.Name, t.Err), Next: "see topics for what this user may see"})
+		}
+	}
+	there := map[offset.Partition]bool{}
+	topics := map[string]bool{}
+	for _, l := range m.sv.Lines {
+		there[l.Partition], topics[l.Partition.Topic] = true, true
+	}
+	var missing []offset.Partition
+	for p := range m.Target.Offsets {
+		if !there[p] && (topics[p.Topic] || !m.Replay) {
+			missing = append(missing, p)
+		}
+	}
+	slices.SortFunc(missing, offset.Partition.Compare)
+	for _, p := range missing {
+		m.refuse(Reason{Cause: CauseNames, Partition: &p, Err: offset.ErrUnknownName, Text: fmt.Sprintf("%s is given, but is not among the selected partitions", p), Next: "see topics for what exists"})
+	}
+}
+
+// brief names partitions in few words: a topic of which nothing is selected by its name alone.
+func brief(left []offset.Partition, sv *inspect.Survey) []string {
+	selected := map[string]bool{}
+	for _, l := range sv.Lines {
+		selected[l.Partition.Topic] = selected[l.Partition.Topic] || l.Selected
+	}
+	var whole []string
+	var parts []offset.Partition
+	for _, p := range left {
+		if selected[p.Topic] {
+			parts = append(parts, p)
+		} else if !slices.Contains(whole, p.Topic) {
+			whole = append(whole, p.Topic)
+		}
+	}
+	if len(parts) > 0 {
+		whole = append(whole, positions.SelectionOf(parts).Texts()...)
+	}
+	slices.Sort(whole)
+	return whole
+}
+
+// FirstRecords are the starts of logs that begin only after the time that was asked for. What a Peek finds there goes to NoteFirst.
+func (p *Plan) FirstRecords() (out []offset.Position) {
+	for it := range p.items() {
+		if it.late(p) {
+			out = append(out, offset.Position{Partition: it.Partition, Offset: it.Bounds.Start})
+		}
+	}
+	return out
+}
+
+func (it *Item) late(p *Plan) bool {
+	return !p.Time.IsZero() && it.Bounds != nil && it.Effect.Wanted == it.Bounds.Start && it.Bounds.Start > 0 && it.Bounds.Start < it.Bounds.End
+}
+
+// NoteFirst notes when each log of FirstRecords really starts: "asked 14:05, first record 15:32".
+func (p *Plan) NoteFirst(first []offset.Result[*offset.Record], zone *time.Location) {
+	i := 0
+	for it := range p.items() {
+		if !it.late(p) {
+			continue
+		}
+		if r := first[i]; r.Err == nil && r.Value != nil && r.Value.Time.After(p.Time) {
+			layout := "15:04"
+			if p.Time.In(zone).Format(time.DateOnly) != r.Value.Time.In(zone).Format(time.DateOnly) {
+				layout = "2006-01-02 15:04"
+			}
+			text := fmt.Sprintf("asked %s, first record %s", p.Time.In(zone).Format(layout), r.Value.Time.In(zone).Format(layout))
+			it.Note = notes(strings.TrimSuffix(strings.TrimSuffix(it.Note, "the log starts after the time"), "; "), text)
+		}
+		i++
+	}
+}

@@ -1,0 +1,47 @@
+package repair
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/offsetctl/offsetctl/offset"
+)
+
+// count writes a number of records with separators. Positions are bare digits, see at.
+func count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// at writes what is stored: digits, or the state where there are none.
+func at(s offset.Stored) string {
+	if s.State == offset.Set {
+		return strconv.FormatInt(s.Next, 10)
+	}
+	if s.State == offset.Absent {
+		return "nothing"
+	}
+	return s.State.String()
+}
+
+// plural is "1 row" or "3 rows".
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return count(int64(n)) + " " + word + "s"
+}
+
+// notes joins the parts that are not empty.
+func notes(parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, "; ")
+}
