@@ -8,10 +8,13 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql"
+	"github.com/go-zookeeper/zk"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/offsetctl/offsetctl/internal/testservers"
+	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // topicOf makes a topic that no other test has.
@@ -87,5 +90,88 @@ func TestToolsReachABroker(t *testing.T) {
 	}
 	if out := testservers.Kcat(t, "-b", s.Addr["plain"], "-L", "-t", topic); !strings.Contains(out.Stdout, "2 partitions") {
 		t.Errorf("kcat printed %+v, want 2 partitions", out)
+	}
+}
+
+func TestClusterLosesAndRegainsANode(t *testing.T) {
+	s := testservers.NeedOwn(t, "kafka44x3")
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.Addr["plain/1"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	brokers := func() int { // by a request of its own: kadm's answer without topics is cached for good
+		request := kmsg.NewPtrMetadataRequest()
+		request.Topics = []kmsg.MetadataRequestTopic{}
+		answer, err := request.RequestWith(t.Context(), client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(answer.Brokers)
+	}
+	await := func(want int) {
+		t.Helper()
+		for until := time.Now().Add(time.Minute); brokers() != want; time.Sleep(200 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("%d brokers after a minute, want %d", brokers(), want)
+			}
+		}
+	}
+	await(3)
+	s.Kill("2")
+	await(2)
+	s.Start("2")
+	await(3)
+}
+
+func TestRedisKeepsAValue(t *testing.T) {
+	clients := map[string]func(testservers.Server) redis.UniversalClient{
+		"redis": func(s testservers.Server) redis.UniversalClient {
+			return redis.NewClient(&redis.Options{Addr: s.Addr["plain"], Username: "alice", Password: s.Vars["password"]})
+		},
+		"rediscluster": func(s testservers.Server) redis.UniversalClient {
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: strings.Split(s.Addr["plain"], ",")})
+		},
+		"redissentinel": func(s testservers.Server) redis.UniversalClient {
+			return redis.NewFailoverClient(&redis.FailoverOptions{
+				MasterName: s.Vars["master-name"], SentinelAddrs: strings.Split(s.Addr["sentinels"], ","), Password: s.Vars["password"],
+			})
+		},
+	}
+	for name, open := range clients {
+		t.Run(name, func(t *testing.T) {
+			client := open(testservers.Need(t, name))
+			defer client.Close()
+			key := "alice:" + t.Name()
+			if err := client.Set(t.Context(), key, "7", time.Minute).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := client.Get(t.Context(), key).Result(); err != nil || got != "7" {
+				t.Errorf("the key holds %q (%v), want 7", got, err)
+			}
+		})
+	}
+}
+
+func TestZooKeeperKeepsANode(t *testing.T) {
+	for _, name := range []string{"zookeeper", "zookeeper3"} {
+		t.Run(name, func(t *testing.T) {
+			s := testservers.Need(t, name)
+			conn, _, err := zk.Connect(strings.Split(s.Addr["plain"], ","), 5*time.Second, zk.WithLogInfo(false))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if err := conn.AddAuth("digest", []byte(s.Vars["superuser"])); err != nil {
+				t.Fatal(err)
+			}
+			path := fmt.Sprintf("/self-test-%d", time.Now().UnixNano())
+			if _, err := conn.Create(path, []byte("7"), 0, zk.DigestACL(zk.PermAll, "someone", "else")); err != nil {
+				t.Fatal(err)
+			}
+			if got, _, err := conn.Get(path); err != nil || string(got) != "7" { // only the superuser may
+				t.Errorf("the node holds %q (%v), want 7", got, err)
+			}
+		})
 	}
 }
