@@ -77,6 +77,7 @@ type LogQuery struct {
 	Partition Partition
 	Times     []time.Time // of each: the first offset, in offset order, whose timestamp is at or after it
 	Epochs    []int32     // of each leader epoch: where it ends
+	Prove     bool        // prove Start by reading there, where the server's word may be stale (Log.Unproven); costs a request a log
 }
 
 // Log is the answer to a LogQuery.
@@ -85,6 +86,7 @@ type Log struct {
 	Current   Epoch   // of the log end
 	Times     []int64 // one for each of LogQuery.Times; NoRecord where there is none
 	EpochEnds []int64 // one for each of LogQuery.Epochs; -1 where it is not known
+	Unproven  bool    // Start is the server's word alone and may be stale: records from it on may be gone. LogQuery.Prove tells
 }
 
 // NoRecord is no offset and is never stored.
@@ -145,6 +147,7 @@ type Member struct {
 	Instance                  string // a static member's group.instance.id
 	Subscribes                []Subscription
 	Owns                      []Partition // sorted
+	Err                       error       // what it subscribes to and owns could not be asked
 }
 
 // Subscription is a topic, and on RocketMQ the filter, that a member wants.

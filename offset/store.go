@@ -92,6 +92,11 @@ type GroupDeleter interface {
 	DeleteGroup(ctx context.Context, group string) error
 }
 
+// GroupCreator is a Store that must be told to make a group before it keeps anything for it (an Objection says so).
+type GroupCreator interface {
+	CreateGroup(ctx context.Context, group string) error
+}
+
 // Permitter is a Store or Broker that can tell what the user may do without doing it.
 type Permitter interface {
 	// Permissions answers one line for each right that inspecting or resetting the group's topics needs.
@@ -103,4 +108,10 @@ type Permission struct {
 	Right   string // "topic orders: READ"
 	Granted bool
 	Err     error
+}
+
+// CommitTimer is a Store that can find out when positions were written, at a price: asked only where a doubt depends on it.
+type CommitTimer interface {
+	// CommitTimes answers when each position of the group was written; a zero time without an error: not found.
+	CommitTimes(ctx context.Context, group string, at []Partition) []Result[time.Time]
 }
