@@ -44,7 +44,7 @@ type Start struct {
 // Placed is a point for one partition.
 type Placed struct {
 	Partition offset.Partition
-	Point
+	Point     Point
 }
 
 // StartAt is a Start at these positions.
@@ -66,7 +66,7 @@ func (s Start) Target(p offset.Partition) offset.Target {
 	if !ok {
 		return offset.Target{Kind: offset.ToOffsets}
 	}
-	return s.Each[i].target()
+	return s.Each[i].Point.target()
 }
 
 // Partitions are those that are named, sorted.
@@ -93,7 +93,7 @@ func (s Start) String() string {
 	kind := "offsets="
 	var list []string
 	for _, x := range s.Each {
-		if x.Kind == offset.ToTime {
+		if x.Point.Kind == offset.ToTime {
 			kind = "time="
 		}
 		list = append(list, x.Partition.String()+"="+x.Point.String())

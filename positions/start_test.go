@@ -199,7 +199,7 @@ func FuzzStart(f *testing.F) {
 			t.Errorf("%q is %s is %s, %v", text, s, again, err)
 		}
 		for _, x := range s.Each {
-			if x.Kind == offset.ToOffset && x.Offset < 0 || x.Kind == offset.ToTime && x.Time.UnixMilli() < 0 {
+			if x.Point.Kind == offset.ToOffset && x.Point.Offset < 0 || x.Point.Kind == offset.ToTime && x.Point.Time.UnixMilli() < 0 {
 				t.Errorf("%q has %+v", text, x)
 			}
 		}
