@@ -127,8 +127,5 @@ func Wider(agreed, now *Plan) (out []string) {
 	if b.Deletes > a.Deletes {
 		out = append(out, fmt.Sprintf("it deletes %s by now, not %s", plural(b.Deletes, "position"), count(int64(a.Deletes))))
 	}
-	if b.Lost > a.Lost {
-		out = append(out, fmt.Sprintf("%s records are lost by now, not %s", count(b.Lost), count(a.Lost)))
-	}
 	return out
 }

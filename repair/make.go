@@ -48,6 +48,8 @@ type Options struct {
 	Owner      string // written where the store keeps who wrote
 	To         string // where it goes, in a few words, for people
 	Origin     Origin
+
+	strict bool // every given partition must be there
 }
 
 // Make plans a reset. Its Plan is never nil and shows every selected partition, also when its error, a *Refused, says why
@@ -338,7 +340,7 @@ func (m *making) names() {
 	}
 	var missing []offset.Partition
 	for p := range m.Target.Offsets {
-		if !there[p] && (topics[p.Topic] || !m.Replay) {
+		if !there[p] && (topics[p.Topic] || !m.Replay || m.strict) {
 			missing = append(missing, p)
 		}
 	}

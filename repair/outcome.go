@@ -49,7 +49,7 @@ func (s Status) Done() bool { return s == Written || s == AlreadyThere || s == U
 // Outcome is what became of one row.
 type Outcome struct {
 	Group     string           `json:"group"`
-	Partition offset.Partition `json:"partition"`
+	Partition offset.Partition `json:"partition,omitzero"` // zero: the group as a whole
 	Status    Status           `json:"status"`
 	Now       *offset.Stored   `json:"now,omitempty"`  // what is there, as far as it is known
 	Text      string           `json:"text,omitempty"` // why it is not done, one sentence
@@ -135,6 +135,9 @@ func outcomeOf(group string, c offset.Change, r offset.Result[offset.Stored]) Ou
 		return o
 	}
 	o.Text = fmt.Sprintf("%s: %v", c.Partition, r.Err)
+	if c.Partition == (offset.Partition{}) {
+		o.Text = fmt.Sprintf("group %s: %v", group, r.Err)
+	}
 	switch {
 	case errors.Is(r.Err, offset.ErrMoved):
 		o.Status = Moved

@@ -96,6 +96,8 @@ type Item struct {
 	Written *offset.Stored    `json:"written,omitempty"` // of an undo: what the entry that it takes back wrote
 	Note    string            `json:"note,omitempty"`
 	Refused string            `json:"refused,omitempty"` // why this row alone stops the whole; never in a file
+
+	there bool // Renew found it already there
 }
 
 // Totals are a plan's sums over the rows that change. They stop at the largest number instead of overflowing.

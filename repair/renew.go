@@ -57,7 +57,7 @@ func renewItem(p *Plan, it *Item, l *inspect.Line, clamp bool) *Reason {
 		return &r
 	}
 	if there(it.Change, now) {
-		it.Action, it.Note, it.From = Keep, "already there", now
+		it.Action, it.Note, it.From, it.there = Keep, "already there", now, true
 		return nil
 	}
 	if !now.Same(it.From) || now.Version != it.From.Version {
