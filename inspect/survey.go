@@ -19,6 +19,7 @@ type Ask struct {
 	At        time.Time     // a reset's --to-time: Line.AtTime; zero: not asked
 	TimeLag   bool          // also the oldest unread record's age, retention and forecast
 	Expected  []string      // broker names that should be there
+	Since     *Sample       // an earlier look: where a position has not moved, the oldest unread record is looked for, because a lag of nothing but markers and holes is none
 	Progress  func(stage string, done, total int)
 }
 
@@ -26,7 +27,7 @@ type Ask struct {
 type Line struct {
 	Group     string
 	Partition offset.Partition
-	Exists    bool // the topic has such a partition; a stored position without one is an orphan
+	Exists    bool // false is proof: there is no such partition, and a stored position is an orphan
 	Selected  bool // Ask.Select wants it
 	Beside    bool // another partition of the topic is stored
 	Stored    offset.Result[offset.Stored]
@@ -35,13 +36,16 @@ type Line struct {
 
 	StaleAt  int64     // first offset at or after Now - Stale, or NoRecord; only with Ask.Stale
 	AtTime   int64     // first offset at or after Ask.At, or NoRecord; only with Ask.At
-	EpochEnd int64     // where the committed leader epoch ends; -1: not known, or no epoch is stored
+	EpochEnd int64     // where the committed leader epoch ends; -1: not known, or nothing had to be asked
+	WroteAt  int64     // first offset whose timestamp is after Stored.Committed by more than clocks may differ; NoRecord: none, or not asked
 	Before   time.Time // timestamp of the record before the stored position, where a doubt made somebody look
 	Wrote    time.Time // when the position was committed, where the store or a doubt told
-	Oldest   time.Time // timestamp of the oldest unread record; only with TimeLag, zero: none or not known
+	Oldest   time.Time // timestamp of the oldest unread record; with TimeLag, or where the position may be stale; zero: none or not known
+	NoUnread bool      // somebody looked: at and after the position no record is left, so the lag is markers and holes
 
 	LogAppend  bool   // with Ask.At: the topic's timestamps are set by the broker
 	LeaderText string // why there is no leader, as far as the metadata tells
+	Ambiguous  string // the brokers that a position stored without one could belong to
 }
 
 // GroupLine is one group as the broker knows it. A store without members has groups that the broker may not know.
@@ -50,6 +54,7 @@ type GroupLine struct {
 	Group offset.Result[offset.Group]
 	Err   error // nothing could be read of what it stored
 	Gaps  []error
+	Near  string // a group with a name much like it, where this one does not exist
 }
 
 // Survey is everything that was measured, nothing judged. Lines are sorted by group and partition; a group without any line has nothing stored.

@@ -65,11 +65,13 @@ type Finding struct {
 	Restart string   `json:"restart,omitempty"` // what a restart would do, where that is worse than nothing
 	Proof   bool     `json:"proof,omitempty"`   // of diverged: proven; otherwise a doubt
 	Repairs []Repair `json:"repairs,omitempty"` // one, or several to choose from; none: Text says why
+
+	cause cause
 }
 
 // Repair is one command and what it costs.
 type Repair struct {
-	Effect string   `json:"effect"` // "keeps", "reads", "skips", "rereads"
+	Effect string   `json:"effect"` // "keeps", "reads", "skips", "rereads", "forgets"
 	Count  int64    `json:"count"`  // records
 	Args   []string `json:"args"`   // behind "offsetctl" and the global flags: reset -g billing …
 }
@@ -89,6 +91,7 @@ type Row struct {
 	Consume   offset.Result[offset.Resolution] // what consume would do with its defaults
 	Owner     *offset.Member                   // the member that the partition is assigned to
 	Detail    string                           // the short words beside the verdict
+	Move      *Move                            // only in a report that was compared with an earlier look
 }
 
 // GroupReport is one judged group.
@@ -99,14 +102,20 @@ type GroupReport struct {
 	Rows       []Row
 	Counts     [OK + 1]int // rows by verdict, and group findings
 	Lag        int64       // sum over rows where it is known
-	Unmeasured int         // rows without a known lag
+	Unmeasured int         // rows whose lag could not be measured
 	Lost       int64
+	Nothing    bool     // neither position nor doubt: nothing at all is stored
+	Notes      []string // what is no finding and matters: a framework that keeps its offsets elsewhere, members that could not be looked at
+
+	owned []owned
 }
 
 // Report is the judged Survey.
 type Report struct {
 	Survey     *Survey
 	Groups     []GroupReport
+	Findings   []Finding // of the cluster: a broker that should be there is missing
 	Verdict    Verdict
 	Incomplete bool // something is unknown
+	Policy     Policy
 }

@@ -1,0 +1,56 @@
+package inspect
+
+// cause is one way to be wrong. It picks the words and the repair; its verdict is what is shown.
+type cause uint8
+
+const (
+	positionUnknown cause = iota
+	boundsUnknown
+	groupUnknown
+	topicUnknown
+	ambiguous
+	noPosition
+	pastEnd
+	pastEndAnew
+	beforeStart
+	topicAnew
+	storeDoubts
+	epochAbove
+	epochCut
+	epochDoubt
+	epochWrong
+	youngerRecord
+	logShrank
+	differentSubscriptions
+	noPartition
+	vanished
+	absentBeside
+	absentTopic
+	nothingStored
+	groupGone
+	noMovement
+	movedBack
+	oldUnread
+	oldPosition
+	nearlyGone
+	muchUnread
+)
+
+var causeVerdicts = [...]Verdict{
+	positionUnknown: Unknown, boundsUnknown: Unknown, groupUnknown: Unknown, topicUnknown: Unknown,
+	ambiguous: Invalid, noPosition: Invalid,
+	pastEnd: TailOverflow, pastEndAnew: TailOverflow,
+	beforeStart: HeadOverflow,
+	topicAnew:   Diverged, storeDoubts: Diverged, epochAbove: Diverged, epochCut: Diverged, epochDoubt: Diverged,
+	epochWrong: Diverged, youngerRecord: Diverged, logShrank: Diverged,
+	differentSubscriptions: MixedSubscriptions,
+	noPartition:            Orphan,
+	vanished:               Absent,
+	absentBeside:           Absent, absentTopic: Absent, nothingStored: Absent, groupGone: Absent,
+	noMovement: Stalled, movedBack: Rewound,
+	oldUnread: Stale, oldPosition: Stale, nearlyGone: Stale,
+	muchUnread: Lagging,
+}
+
+// proven are the causes of diverged that leave no doubt.
+func (k cause) proven() bool { return k == topicAnew || k == epochCut }

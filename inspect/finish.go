@@ -1,0 +1,90 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+
+	"github.com/offsetctl/offsetctl/offset"
+)
+
+// startRetention asks how long topics keep their records, beside the bounds.
+func (t *taking) startRetention(ctx context.Context) func() {
+	if !t.ask.TimeLag && t.ask.At.IsZero() {
+		return func() {}
+	}
+	var names []string
+	for _, sp := range t.spans {
+		if sp.Err == nil {
+			names = append(names, sp.Name)
+		}
+	}
+	get := start(func() ([]offset.Result[offset.Retention], error) { return t.broker.Retention(ctx, names), nil })
+	return func() {
+		answers, _ := get()
+		t.sv.Retention = make(map[string]offset.Result[offset.Retention], len(names))
+		for i, r := range answers {
+			t.sv.Retention[names[i]] = r
+		}
+	}
+}
+
+// finish puts the groups beside their lines and says what may be missing.
+func (t *taking) finish(ctx context.Context, answers []offset.Answer, described []offset.Result[offset.Group]) {
+	t.sv.Gaps = append(t.sv.Gaps, t.sv.Topology.Gaps...)
+	lines, kept := t.sv.Lines, t.sv.Lines[:0]
+	for i, name := range t.groups {
+		own := lines[:t.counts[i]]
+		lines = lines[t.counts[i]:]
+		g := GroupLine{Name: name, Group: described[i], Err: answers[i].Err, Gaps: answers[i].Gaps}
+		if t.ask.Groups == nil && t.ask.Topics != nil && g.Err == nil && nothingThere(own) {
+			continue // one of all the groups, and it has nothing to do with these topics
+		}
+		t.settleLines(own)
+		if t.sv.Own && g.Err == nil && g.Group.Err == nil && g.Group.Value.Phase == offset.Missing && nothingThere(own) {
+			g.Near = t.nearGroup(ctx, name)
+		}
+		kept = append(kept, own...)
+		t.sv.Groups = append(t.sv.Groups, g)
+	}
+	t.sv.Lines = kept
+}
+
+func nothingThere(lines []Line) bool {
+	return !slices.ContainsFunc(lines, func(l Line) bool { return l.Stored.Err != nil || l.Stored.Value.State != offset.Absent })
+}
+
+// settleLines fills in what only all lines of a topic together tell.
+func (t *taking) settleLines(lines []Line) {
+	for len(lines) > 0 {
+		n, stored := 0, 0
+		for n < len(lines) && lines[n].Partition.Topic == lines[0].Partition.Topic {
+			if isStored(&lines[n]) {
+				stored++
+			}
+			n++
+		}
+		logAppend := t.sv.Retention[lines[0].Partition.Topic].Value.LogAppend
+		for i := range lines[:n] {
+			l := &lines[i]
+			l.Beside = stored > 1 || stored == 1 && !isStored(l)
+			l.LogAppend = logAppend
+			if l.Wrote.IsZero() && l.Stored.Err == nil {
+				l.Wrote = l.Stored.Value.Committed
+			}
+		}
+		lines = lines[n:]
+	}
+}
+
+func isStored(l *Line) bool {
+	return l.Stored.Err == nil && (l.Stored.Value.State == offset.Set || l.Stored.Value.State == offset.Invalid)
+}
+
+// nearGroup is what a group that does not exist may have been meant to be.
+func (t *taking) nearGroup(ctx context.Context, name string) string {
+	names, _, err := t.store.Groups(ctx)
+	if err != nil {
+		return ""
+	}
+	return nearest(name, slices.Values(names))
+}
