@@ -18,6 +18,7 @@ const (
 	needEnd                     // past the end: the end may have moved on since
 	needEpoch                   // where the committed epoch ends
 	needCommit                  // is a record below the position younger than the position
+	needProof                   // whether the log still has what its start promises
 	needBefore                  // the record before the position
 	needUnread                  // the oldest unread record
 )
@@ -86,6 +87,10 @@ func (t *taking) logAgain(i int) bool {
 	case s.answer.Err == nil && l.Stored.Value.State == offset.Set && l.Stored.Value.Next > l.Log.Value.End && lk.done&needEnd == 0:
 		lk.done |= needEnd
 		again, s.end = true, true
+	}
+	if _, lag := reading(l, t.ask.Isolation); s.answer.Err == nil && s.answer.Value.Unproven && lag > 0 && lk.done&needProof == 0 {
+		lk.done |= needProof
+		again, s.prove = true, true
 	}
 	return again
 }

@@ -25,12 +25,6 @@ const Never time.Duration = -1
 // steady is how much of the incoming rate two looks may be off where a reader keeps pace.
 const steady = 0.05
 
-// Comparison is which differences are findings.
-type Comparison struct {
-	Stalled  bool // positions that did not move although records were unread
-	Vanished bool // positions that were there, and logs that became shorter
-}
-
 // Sample keeps what a later Compare needs of a report.
 func (r *Report) Sample() *Sample {
 	n := 0
@@ -61,25 +55,36 @@ func point(r *Row) Point {
 }
 
 // Compare answers now with what an earlier look adds: movement, and the findings that only two looks show. It changes neither.
-func Compare(earlier *Sample, now *Report, what Comparison) *Report {
-	c := comparing{newClassifier(now.Survey, now.Policy), earlier, now.Survey.Taken.Sub(earlier.Taken), what}
+func Compare(earlier, now *Report) *Report {
+	c := comparing{newClassifier(now.Survey, now.Policy), earlier.Sample(), now.Survey.Taken.Sub(earlier.Survey.Taken)}
 	out := *now
 	out.Groups = slices.Clone(now.Groups)
 	for i := range out.Groups {
 		c.group(&out.Groups[i])
 	}
-	if what.Vanished && now.Survey.Ask.Groups == nil {
+	if now.Survey.Ask.Groups == nil {
 		out.Groups = c.goneGroups(out.Groups)
 	}
 	out.settle()
 	return &out
 }
 
+// Moved tells whether any position of now is another one than in the earlier look.
+func Moved(earlier, now *Report) bool {
+	then := earlier.Sample()
+	for _, p := range now.Sample().Points {
+		was, ok := then.find(p.Group, p.Partition)
+		if p.State == offset.Set && (!ok || was.State != offset.Set || was.Next != p.Next) {
+			return true
+		}
+	}
+	return false
+}
+
 type comparing struct {
 	*classifier
 	earlier *Sample
 	over    time.Duration
-	what    Comparison
 }
 
 func (c *comparing) group(g *GroupReport) {
@@ -89,9 +94,7 @@ func (c *comparing) group(g *GroupReport) {
 			c.row(g, &g.Rows[i], p)
 		}
 	}
-	if c.what.Vanished {
-		c.gone(g)
-	}
+	c.gone(g)
 	g.settle()
 }
 
@@ -101,15 +104,15 @@ func (c *comparing) row(g *GroupReport, r *Row, p Point) {
 	both := p.State == offset.Set && r.Stored.Err == nil && r.Stored.Value.State == offset.Set
 	remade := p.TopicID != "" && r.TopicID != "" && p.TopicID != r.TopicID
 	var found []Finding
-	if c.what.Vanished && p.State == offset.Set && r.Stored.Err == nil && r.Stored.Value.State == offset.Absent {
+	if p.State == offset.Set && r.Stored.Err == nil && r.Stored.Value.State == offset.Absent {
 		found = append(found, c.vanished(g, r, p))
 	}
-	if c.what.Vanished && both && !remade && r.Log.Err == nil && p.End > r.Log.Value.End {
+	if both && !remade && r.Log.Err == nil && p.End > r.Log.Value.End {
 		f := c.finding(g, logShrank, []*Row{r})
 		f.Text = fmt.Sprintf("the log end was %d at %s and is %d: the topic was made again, or its log was cut", p.End, moment(c.earlier.Taken), r.Log.Value.End)
 		found = append(found, f)
 	}
-	if c.what.Stalled && r.Move != nil && r.Move.Unmoved {
+	if r.Move != nil && r.Move.Unmoved {
 		found = append(found, Finding{Verdict: Stalled, cause: noMovement,
 			Text: fmt.Sprintf("unmoved at %d for %s, with %s unread; no position is wrong: is the job stuck?", p.Next, positions.Span(c.over), plural(r.Lag, "record"))})
 	}

@@ -1,44 +1,6 @@
 package inspect
 
-import (
-	"fmt"
-	"strings"
-)
-
-// Set is a set of verdicts.
-type Set uint16
-
-// AnyFinding is every verdict but ok: the default of --fail-on.
-const AnyFinding = Set(1<<OK - 1)
-
-// SetOf holds these verdicts.
-func SetOf(vs ...Verdict) (s Set) {
-	for _, v := range vs {
-		s |= 1 << v
-	}
-	return s
-}
-
-// Has tells whether v is in the set.
-func (s Set) Has(v Verdict) bool { return s&(1<<v) != 0 }
-
-// ParseSet reads verdicts by name, with loss for those that mean lost, skipped or repeated records, and any for all but ok.
-func ParseSet(words []string) (s Set, err error) {
-	for _, w := range words {
-		var v Verdict
-		switch {
-		case w == "loss":
-			s |= SetOf(Loss...)
-		case w == "any":
-			s |= AnyFinding
-		case v.UnmarshalText([]byte(w)) == nil:
-			s |= SetOf(v)
-		default:
-			return 0, fmt.Errorf("%q is no verdict; there are %s, loss and any", w, strings.Join(verdictNames, ", "))
-		}
-	}
-	return s, nil
-}
+import "slices"
 
 // Exit codes of a report.
 const (
@@ -49,7 +11,7 @@ const (
 
 // ExitCode is 3 where anything is unknown, whatever failOn says; 1 where any finding is in failOn, or a group has nothing stored
 // at all (a name typed wrongly must not pass for healthy); else 0.
-func ExitCode(r *Report, failOn Set) int {
+func ExitCode(r *Report, failOn []Verdict) int {
 	if r.Incomplete {
 		return ExitIncomplete
 	}
@@ -70,11 +32,9 @@ func ExitCode(r *Report, failOn Set) int {
 	return ExitHealthy
 }
 
-func hasAny(fs []Finding, s Set) bool {
-	for _, f := range fs {
-		if s.Has(f.Verdict) {
-			return true
-		}
-	}
-	return false
+func hasAny(fs []Finding, vs []Verdict) bool {
+	return slices.ContainsFunc(fs, func(f Finding) bool { return slices.Contains(vs, f.Verdict) })
 }
+
+// AnyFinding is every verdict but ok: what --fail-on is by itself.
+func AnyFinding() []Verdict { return Verdicts()[:OK] }

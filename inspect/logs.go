@@ -18,6 +18,7 @@ type logState struct {
 	epochs []int32
 	again  bool // asked in the coming trip
 	end    bool // because of its end
+	prove  bool // with proof of its start
 	answer offset.Result[offset.Log]
 }
 
@@ -54,7 +55,7 @@ func (t *taking) askLogs(ctx context.Context, at []int32) {
 	qs := make([]offset.LogQuery, len(at))
 	for i, k := range at {
 		s := &t.logs[k]
-		qs[i] = offset.LogQuery{Partition: s.info.Partition, Times: fixed, Epochs: s.epochs}
+		qs[i] = offset.LogQuery{Partition: s.info.Partition, Times: fixed, Epochs: s.epochs, Prove: s.prove}
 		if s.times != nil {
 			qs[i].Times = append(fixed, s.times...)
 		}

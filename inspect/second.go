@@ -13,14 +13,11 @@ func (t *taking) startSecondRead(ctx context.Context) func() {
 	var at [][]int32 // of each query the lines of its Expect
 	line := 0
 	for i, n := range t.counts {
-		q := offset.Query{Group: t.groups[i], Topics: []string{}}
+		q := offset.Query{Group: t.groups[i], Topics: []string{}} // nothing but Expect
 		var lines []int32
 		for k := line; k < line+n; k++ {
 			if p, ok := t.askedTwice(k); ok {
 				q.Expect, lines = append(q.Expect, p), append(lines, int32(k))
-				if m := len(q.Topics); m == 0 || q.Topics[m-1] != p.Topic {
-					q.Topics = append(q.Topics, p.Topic)
-				}
 			}
 		}
 		line += n
@@ -44,8 +41,8 @@ func (t *taking) startSecondRead(ctx context.Context) func() {
 
 func (t *taking) askedTwice(line int) (offset.Partition, bool) {
 	l := &t.sv.Lines[line]
-	open := l.Stored.Err == errOpen
-	if !l.Exists || l.Ambiguous != "" || !open && !(t.sv.Own && l.TopicID != "" && l.Stored.Err == nil) {
+	open, underID := l.Stored.Err == errOpen, t.sv.Own && l.TopicID != "" && l.Stored.Err == nil
+	if !l.Exists || l.Ambiguous != "" || !open && !underID {
 		return offset.Partition{}, false
 	}
 	return t.asStored(t.span(l.Partition.Topic), l.Partition)

@@ -42,7 +42,7 @@ func (t *taking) run(ctx context.Context) error {
 	t.stage("topics and groups", 0, 0)
 	top := start(func() (offset.Topology, error) { return t.broker.Topology(ctx, t.ask.Topics) })
 	if err := t.listGroups(ctx); err != nil {
-		top()
+		_, _ = top()
 		return err
 	}
 	described := start(func() ([]offset.Result[offset.Group], error) { return t.broker.Describe(ctx, t.groups), nil })

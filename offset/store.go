@@ -32,7 +32,7 @@ type Caps struct {
 // Query asks for what one group has stored.
 type Query struct {
 	Group  string
-	Topics []string    // literal names, sorted; nil: every topic of the group
+	Topics []string    // literal names, sorted; nil: every topic of the group; empty: none but those of Expect
 	Expect []Partition // each of these is asked by name: only so can absence be proved
 }
 

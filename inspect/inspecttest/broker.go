@@ -153,5 +153,5 @@ func (b broker) Describe(ctx context.Context, groups []string) []offset.Result[o
 	return out
 }
 
-func (b broker) Offsets() offset.Store { return b.World.Positions() }
+func (b broker) Offsets() offset.Store { return b.Positions() }
 func (b broker) Close() error          { return nil }
