@@ -6,6 +6,7 @@ import (
 
 	"github.com/offsetctl/offsetctl/address"
 	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/stores/sql"
 )
 
 // Driver is one kind of store. Docs and help texts are made from it.
@@ -18,4 +19,8 @@ type Driver struct {
 }
 
 // Drivers lists every store besides the brokers' own, in the order of the documentation.
-var Drivers = []Driver{}
+var Drivers = []Driver{
+	{Form: sql.MySQLForm, Title: "MySQL or MariaDB table", Open: sql.Open, Init: sql.Init},
+	{Form: sql.PostgresForm, Title: "PostgreSQL table", Open: sql.Open, Init: sql.Init},
+	{Form: sql.SQLiteForm, Title: "SQLite table", Open: sql.Open, Init: sql.Init},
+}
