@@ -12,18 +12,25 @@ import (
 	"strings"
 )
 
-// Package is a Debian package, known to be there by a program of it: a
-// machine that has the program from elsewhere needs no package.
+// Package is a Debian package, known to be there by a program of it, or else
+// by a file: a machine that has them from elsewhere needs no package.
 type Package struct {
 	Name    string
 	Program string
+	File    string // a pattern, for a package without a program
 }
 
 // String returns the package's name.
 func (p Package) String() string { return "package " + p.Name }
 
-// Have says whether the program can be found.
-func (p Package) Have() bool { return p.Path() != "" }
+// Have says whether the program or the file can be found.
+func (p Package) Have() bool {
+	if p.Program != "" {
+		return p.Path() != ""
+	}
+	found, _ := filepath.Glob(p.File)
+	return len(found) > 0
+}
 
 // Path is the program's path, or empty.
 func (p Package) Path() string { return Program(p.Program) }

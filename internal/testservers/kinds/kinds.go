@@ -27,7 +27,7 @@ type Kind struct {
 
 // All lists every kind, by name.
 func All() []Kind {
-	all := slices.Concat(kafkaKinds(), sqlKinds(), redisKinds(), zooKeeperKinds(), hbaseKinds())
+	all := slices.Concat(kafkaKinds(), sqlKinds(), redisKinds(), zooKeeperKinds(), hbaseKinds(), rocketKinds())
 	slices.SortFunc(all, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

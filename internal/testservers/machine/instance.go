@@ -226,6 +226,7 @@ func (i *Instance) Log(name string) (string, error) {
 	}
 	for _, p := range procs {
 		addLog(&text, p.node.Name, p.logFile)
+		addLog(&text, p.node.Name+", its own log", p.node.OwnLog)
 	}
 	return text.String(), nil
 }

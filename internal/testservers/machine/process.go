@@ -30,6 +30,9 @@ type Node struct {
 	Ready     func(context.Context) error
 	Patience  time.Duration
 
+	// OwnLog is a file that the server logs to by itself; may be empty.
+	OwnLog string
+
 	// StopSignal asks for a clean end; zero means SIGTERM.
 	StopSignal syscall.Signal
 	// BeforeStart clears what a killed predecessor left; may be nil.

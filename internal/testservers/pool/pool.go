@@ -21,10 +21,9 @@ type Options struct {
 	Idle    time.Duration // how long an unused server is kept
 	Memory  int           // MiB for all servers together; idle ones make room
 	Offline bool          // what is missing cannot be fetched
-	// LoopbackOnly says that this network has no other interface, so that a
-	// server may listen on all of them.
-	LoopbackOnly bool
-	Log          io.Writer
+	// AllInterfaces permits servers that cannot be bound to loopback alone.
+	AllInterfaces bool
+	Log           io.Writer
 }
 
 // Pool holds the shared servers by name, and the private ones.
@@ -199,8 +198,8 @@ func (p *Pool) check(ctx context.Context, name string) (kinds.Kind, error) {
 	if !ok {
 		return kind, fmt.Errorf("there is no server of this name")
 	}
-	if kind.AllInterfaces && !p.opts.LoopbackOnly {
-		return kind, fmt.Errorf("it listens on every interface, so it is started only in a network of its own: run the tests by the supervisor's run")
+	if kind.AllInterfaces && !p.opts.AllInterfaces {
+		return kind, fmt.Errorf("it listens on every interface, so it is started only in a network of its own (the supervisor's run) or by serve -all-interfaces")
 	}
 	return kind, p.ensure(ctx, kind)
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,9 @@ import (
 const usage = `usage:
   supervisor fetch                 get everything that the servers are made of
   supervisor run -- CMD [ARG...]   run a command with servers at hand, in a network of loopback alone
-  supervisor serve                 keep servers for "go test" in other terminals, until interrupted
+  supervisor serve [-all-interfaces]
+                                   keep servers for "go test" in other terminals, until interrupted;
+                                   with the flag also those that cannot be bound to loopback alone
   supervisor list                  the servers, and what is missing to start them
 
 SERVERS=newest leaves out the old versions, MYSQL8=1 adds mysql8.
@@ -55,7 +58,12 @@ func dispatch(ctx context.Context, args []string) (int, error) {
 		list(os.Stdout)
 		return 0, nil
 	case "serve":
-		return 0, serve(ctx)
+		flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+		everywhere := flags.Bool("all-interfaces", false, "")
+		if flags.Parse(rest) != nil || flags.NArg() > 0 {
+			return 0, errUsage
+		}
+		return 0, serve(ctx, *everywhere)
 	case "run", insideName:
 		if len(rest) > 0 && rest[0] == "--" {
 			rest = rest[1:]

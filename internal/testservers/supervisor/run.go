@@ -53,7 +53,7 @@ func inside(ctx context.Context, command []string) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	socket := filepath.Join(dir, "socket")
-	s, err := start(ctx, socket, pool.Options{Idle: idleRun, Offline: alone, LoopbackOnly: alone})
+	s, err := start(ctx, socket, pool.Options{Idle: idleRun, Offline: alone, AllInterfaces: alone})
 	if err != nil {
 		return 0, err
 	}

@@ -20,8 +20,9 @@ const (
 	idleRun    = 90 * time.Second
 )
 
-// serve listens where Need looks without any setting.
-func serve(ctx context.Context) error {
+// serve listens where Need looks without any setting. Servers that listen on
+// every interface are started only where the developer says so.
+func serve(ctx context.Context, everywhere bool) error {
 	socket := wire.DefaultSocket()
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
 		return err
@@ -33,7 +34,7 @@ func serve(ctx context.Context) error {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	s, err := start(ctx, socket, pool.Options{Idle: idleServed})
+	s, err := start(ctx, socket, pool.Options{Idle: idleServed, AllInterfaces: everywhere})
 	if err != nil {
 		return err
 	}
