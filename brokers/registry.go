@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/offsetctl/offsetctl/address"
+	"github.com/offsetctl/offsetctl/brokers/kafka"
 	"github.com/offsetctl/offsetctl/offset"
 )
 
@@ -17,4 +18,6 @@ type Driver struct {
 }
 
 // Drivers lists every broker, in the order of the documentation.
-var Drivers = []Driver{}
+var Drivers = []Driver{
+	{Form: kafka.Form, Title: "Kafka", Store: "Kafka group", Open: kafka.Open},
+}

@@ -1,0 +1,194 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/offsetctl/offsetctl/offset"
+)
+
+// stage is a step of reaching a server.
+type stage string
+
+const (
+	stageDNS      stage = "dns"
+	stageConnect  stage = "connect"
+	stageTLS      stage = "tls"
+	stageSASL     stage = "sasl"
+	stageMetadata stage = "metadata" // connected, and where it was asked encrypted and logged in
+)
+
+// fault is a server that could not be reached: which one, at which step, and why.
+type fault struct {
+	addr  string
+	stage stage
+	err   error
+	tls   bool   // the connection was encrypted, or should have been
+	hint  string // the likely setting; "" for the one that the error itself suggests
+	node  string // "broker 2" where the cluster named the address
+}
+
+func (f *fault) Error() string {
+	s := f.addr + ": " + string(f.stage) + ": " + f.reason()
+	if f.node != "" {
+		s = f.node + " advertises itself as " + s
+	}
+	hint := f.hint
+	if hint == "" {
+		hint = f.suggest()
+	}
+	if hint != "" {
+		s += " (" + hint + ")"
+	}
+	return s
+}
+
+func (f *fault) Unwrap() error { return f.err }
+
+// Is makes every fault unreachable, and a refused login not permitted besides.
+func (f *fault) Is(target error) bool {
+	return target == offset.ErrUnreachable && !f.refusedLogin() || target == offset.ErrDenied && f.refusedLogin()
+}
+
+func (f *fault) refusedLogin() bool {
+	return f.stage == stageSASL && (errors.Is(f.err, kerr.SaslAuthenticationFailed) || isKDC(f.err))
+}
+
+// isKDC tells whether Kerberos' own server refused, which its library says in words alone.
+func isKDC(err error) bool {
+	s := err.Error()
+	return strings.Contains(s, "KRB_ERROR") || strings.Contains(s, "KDC_ERR") || strings.Contains(s, "integrity verification failed")
+}
+
+// reason is the innermost text that says something.
+func (f *fault) reason() string {
+	var (
+		dns   *net.DNSError
+		errno syscall.Errno
+		ne    net.Error
+	)
+	switch err := f.err; {
+	case errors.As(err, &dns):
+		return dns.Err
+	case errors.Is(err, context.Canceled):
+		return "interrupted"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &ne) && ne.Timeout():
+		return "no answer within the time allowed"
+	case errors.As(err, &errno):
+		return errno.Error()
+	case errors.Is(err, io.EOF):
+		return "the server closed the connection"
+	default:
+		return strings.TrimPrefix(err.Error(), "unable to dial: ")
+	}
+}
+
+// suggest names the setting that is likely to be wrong.
+func (f *fault) suggest() string {
+	var (
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		record    tls.RecordHeaderError
+	)
+	err := f.err
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return ""
+	case f.stage == stageDNS && f.node != "":
+		return "the bootstrap server answered: the broker's advertised.listeners must name a host that this machine can find"
+	case f.stage == stageDNS:
+		return "is the host's name right?"
+	case f.stage == stageConnect && f.node != "":
+		return "the bootstrap server answered: is that broker down, or does its advertised.listeners name a place that this machine cannot reach?"
+	case f.stage == stageConnect:
+		return "is a broker listening there?"
+	case errors.Is(err, errTLSAlert):
+		return "the listener wants TLS: set tls=on"
+	case errors.As(err, &authority):
+		return "the option ca names the authority that signed the server's certificate"
+	case errors.As(err, &host):
+		return "the option server-name says which name the certificate has"
+	case errors.As(err, &invalid):
+		return "the server's certificate is not valid"
+	case f.stage == stageTLS && isAlert(err):
+		return "the listener may want a client certificate that it trusts: options cert and key"
+	case f.stage == stageTLS && f.tls && (errors.Is(err, io.EOF) || errors.As(err, &record) || errors.Is(err, syscall.ECONNRESET)):
+		return "the listener may be one without TLS: set tls=off, or take its TLS port"
+	case f.stage == stageTLS && !f.tls:
+		return "the listener may want TLS: set tls=on"
+	case f.stage == stageSASL:
+		return suggestLogin(err)
+	}
+	return ""
+}
+
+func suggestLogin(err error) string {
+	switch s := err.Error(); {
+	case errors.Is(err, io.EOF):
+		return "the listener may want a login: set the option sasl"
+	case errors.Is(err, kerr.UnsupportedSaslMechanism):
+		return "the listener does not know this kind of login: option sasl"
+	case strings.Contains(s, "invalid_token"):
+		return "is the token still valid, and issued for this cluster?"
+	case strings.Contains(s, "GSSAPI"):
+		return "the server did not take the ticket: is it addressed by the host name of its Kerberos principal, and is the option service right?"
+	case strings.Contains(s, "S_PRINCIPAL_UNKNOWN"):
+		return "Kerberos knows no such service: is the server addressed by the host name of its principal, and is the option service right?"
+	case isKDC(err):
+		return "Kerberos does not take user and password or keytab"
+	case errors.Is(err, kerr.SaslAuthenticationFailed):
+		return "are user and password right?"
+	}
+	return ""
+}
+
+// broken says in one sentence why a request to a server got no answer. addr is where it went, node its name; "" for a
+// bootstrap server.
+func (c *Cluster) broken(addr, node string, err error) error {
+	var f *fault
+	if errors.As(err, &f) {
+		named := *f
+		named.node = node
+		// Several bootstrap servers that failed are several faults: all of them are said.
+		if j, ok := unwrapJoined(err); ok && node == "" {
+			return fmt.Errorf("none of the bootstrap servers %w: %w", offset.ErrUnreachable, j)
+		}
+		return &named
+	}
+	f = &fault{addr: addr, node: node, err: err, tls: c.dial.tls != nil, stage: c.dial.stageOf(addr)}
+	var first *kgo.ErrFirstReadEOF
+	switch {
+	case errors.Is(err, kgo.ErrClientClosed):
+		return fmt.Errorf("the connection to Kafka was closed: %w", err)
+	case errors.As(err, &first) && c.dial.sasl == "":
+		f.stage = stageSASL
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
+		f.stage = stageSASL
+	}
+	return f
+}
+
+// unwrapJoined finds the errors of several bootstrap servers.
+func unwrapJoined(err error) (error, bool) {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if j, ok := e.(interface{ Unwrap() []error }); ok {
+			parts := make([]string, 0, len(j.Unwrap()))
+			for _, p := range j.Unwrap() {
+				parts = append(parts, p.Error())
+			}
+			return errors.New(strings.Join(parts, "; ")), true
+		}
+	}
+	return nil, false
+}

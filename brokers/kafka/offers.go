@@ -1,0 +1,60 @@
+package kafka
+
+import (
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+)
+
+// Keys of the requests that not every broker offers.
+const (
+	keyOffsetFetch           = 9
+	keyFindCoordinator       = 10
+	keyConsumerGroupDescribe = 69
+	keyShareGroupDescribe    = 77
+	keyStreamsGroupDescribe  = 89
+	keyShareOffsets          = 90
+)
+
+// offers is which requests the cluster's bootstrap server takes, up to which version.
+type offers struct {
+	max     [128]int16 // -1: not at all
+	product string
+}
+
+// versionsRequest asks what a server offers. Version 5 would name the cluster that is expected, which is not known yet.
+func versionsRequest() kmsg.Request {
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.ClientSoftwareName, req.ClientSoftwareVersion = clientName, clientVersion
+	return capped{req, 4}
+}
+
+func newOffers(r *kmsg.ApiVersionsResponse) *offers {
+	o := &offers{product: "Kafka"}
+	for i := range o.max {
+		o.max[i] = -1
+	}
+	for _, k := range r.ApiKeys {
+		if k.ApiKey >= 0 && int(k.ApiKey) < len(o.max) {
+			o.max[k.ApiKey] = k.MaxVersion
+		}
+	}
+	o.product = product(r)
+	return o
+}
+
+func (o *offers) has(key int, version int16) bool { return o.max[key] >= version }
+
+// product guesses the server's version from what it offers: nothing in the protocol tells it, and never the patch level.
+func product(r *kmsg.ApiVersionsResponse) string {
+	guess := kversion.FromApiVersionsResponse(r).VersionGuess(kversion.SkipKeys(4, 5, 6, 7))
+	version, _, _ := strings.Cut(strings.TrimPrefix(guess, "v"), " ")
+	switch {
+	case strings.HasPrefix(guess, "v"):
+		return "Kafka " + version
+	case strings.HasPrefix(guess, "between v"), strings.HasPrefix(guess, "at least v"):
+		return "Kafka " + guess
+	}
+	return "Kafka"
+}
