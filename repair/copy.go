@@ -155,11 +155,10 @@ func narrowed(rep *inspect.Report, numbers map[offset.Partition]int64) *inspect.
 	out := *rep
 	out.Groups = slices.Clone(rep.Groups)
 	for i := range out.Groups {
-		rows := slices.Clone(out.Groups[i].Rows)
-		for j := range rows {
-			_, rows[j].Selected = numbers[rows[j].Partition]
-		}
-		out.Groups[i].Rows = rows
+		out.Groups[i].Rows = slices.DeleteFunc(slices.Clone(out.Groups[i].Rows), func(r inspect.Row) bool {
+			_, ok := numbers[r.Partition]
+			return !ok
+		})
 	}
 	return &out
 }

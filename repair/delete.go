@@ -23,16 +23,15 @@ func MakeDelete(rep *inspect.Report, can bool, o Origin) (*Plan, error) {
 			continue
 		}
 		g := Group{Name: gr.Name, Delete: true}
-		for i := range gr.Rows {
-			r := &gr.Rows[i]
-			if r.Stored.Err != nil || r.Stored.Value.State == offset.Unknown {
-				reason := unmeasured(r, "what is stored is not known, so it could not be brought back", r.Stored.Err)
-				reason.Group, reason.Partition = gr.Name, &r.Partition
+		for _, l := range linesOf(sv, gr.Name) {
+			if l.Stored.Err != nil || l.Stored.Value.State == offset.Unknown {
+				reason := unmeasured(&l, "what is stored is not known, so it could not be brought back", l.Stored.Err)
+				reason.Group, reason.Partition = gr.Name, &l.Partition
 				reasons = append(reasons, reason)
 				continue
 			}
-			if r.Stored.Value.State != offset.Absent {
-				g.Items = append(g.Items, deleted(sv, r))
+			if l.Stored.Value.State != offset.Absent {
+				g.Items = append(g.Items, deleted(sv, &l))
 			}
 		}
 		if len(g.Items) == 0 && gr.Group.Err == nil && gr.Group.Value.Phase == offset.Missing {
@@ -43,13 +42,13 @@ func MakeDelete(rep *inspect.Report, can bool, o Origin) (*Plan, error) {
 	return p, refused(reasons)
 }
 
-func deleted(sv *inspect.Survey, r *inspect.Row) Item {
-	it := Item{Change: offset.Change{Partition: r.Partition, From: r.Stored.Value, To: offset.Stored{State: offset.Absent}}, Action: Delete}
-	if r.Exists && r.Log.Err == nil {
-		b := r.Log.Value.Bounds
+func deleted(sv *inspect.Survey, l *inspect.Line) Item {
+	it := Item{Change: offset.Change{Partition: l.Partition, From: l.Stored.Value, To: offset.Stored{State: offset.Absent}}, Action: Delete}
+	if l.Exists && l.Log.Err == nil {
+		b := l.Log.Value.Bounds
 		it.Bounds = &b
 	}
-	if sv.Own && !r.Exists {
+	if sv.Own && !l.Exists {
 		it.Note = "an undo cannot bring it back: there is no such partition"
 	}
 	return it

@@ -65,7 +65,8 @@ func Make(rep *inspect.Report, o Options) (*Plan, error) {
 		m.refuse(Reason{Cause: CauseSeveral, Text: fmt.Sprintf("%s are selected", plural(n, "group")),
 			Next: "several groups are written only through a plan file: --plan-out FILE, then apply FILE"})
 	}
-	m.plan.NotSelected = brief(m.left, sv)
+	m.plan.NotSelected = m.plan.brief(m.left)
+	m.stamps()
 	return m.plan, refused(m.reasons)
 }
 
@@ -104,23 +105,12 @@ func (m *making) group(gr *inspect.GroupReport) {
 			Text: fmt.Sprintf("group %s: what it has stored could not be read: %v", gr.Name, gr.Err), Next: "check the connection and the rights with check --can reset"})
 		return
 	}
-	stored := false
-	var rows []*inspect.Row
 	for i := range gr.Rows {
-		r := &gr.Rows[i]
-		stored = stored || r.Stored.Err != nil || r.Stored.Value.State != offset.Absent
-		if r.Selected && m.wanted(r) {
-			rows = append(rows, r)
-		} else {
-			m.left = append(m.left, r.Partition)
+		if r := &gr.Rows[i]; r.Selected && m.wanted(r) {
+			g.Items = append(g.Items, m.item(gr.Name, r))
 		}
 	}
-	for _, r := range rows {
-		g.Items = append(g.Items, m.item(gr.Name, r))
-	}
-	if m.sv.Caps.Whole {
-		m.fill(&g, gr)
-	}
+	stored := m.rest(&g, gr.Name)
 	if len(g.Items) == 0 {
 		return
 	}
@@ -149,10 +139,14 @@ func (m *making) item(group string, r *inspect.Row) Item {
 		return it
 	}
 	if r.Stored.Err != nil || r.Stored.Value.State == offset.Unknown {
-		return stop(unmeasured(r, "what is stored is not known", r.Stored.Err))
+		return stop(unmeasured(&r.Line, "what is stored is not known", r.Stored.Err))
 	}
 	if why := m.ifStored(r); why != "" {
 		return stop(Reason{Cause: CauseMoved, Err: offset.ErrMoved, Text: why, Next: "inspect the group and plan again"})
+	}
+	if r.Ambiguous != "" && m.Mode != ToAbsent && !m.Prune {
+		return stop(Reason{Cause: CauseChoice, Text: fmt.Sprintf("%s: stored without a broker, and it could be of %s", r.Partition, r.Ambiguous),
+			Next: "leave it out with -t TOPIC@BROKER, or delete it with --prune"})
 	}
 	if !r.Exists {
 		return m.orphan(it, stop)
@@ -161,7 +155,7 @@ func (m *making) item(group string, r *inspect.Row) Item {
 		return m.absent(it, stop)
 	}
 	if r.Log.Err != nil {
-		return stop(unmeasured(r, "its range is not known", r.Log.Err))
+		return stop(unmeasured(&r.Line, "its range is not known", r.Log.Err))
 	}
 	next, why, reason := m.decide(r)
 	if reason != nil {
@@ -175,7 +169,7 @@ func (m *making) item(group string, r *inspect.Row) Item {
 	return it
 }
 
-func unmeasured(r *inspect.Row, what string, err error) Reason {
+func unmeasured(r *inspect.Line, what string, err error) Reason {
 	text := fmt.Sprintf("%s: %s", r.Partition, what)
 	if r.LeaderText != "" && what != "what is stored is not known" {
 		text += ": " + r.LeaderText
@@ -204,27 +198,31 @@ func (m *making) decide(r *inspect.Row) (next *offset.Resolution, why string, no
 		return nil, "", stopped(r.Partition, err)
 	}
 	if m.RewindOnly {
-		m.rewind(r, &res)
+		if why = m.rewind(r, &res); why != "" {
+			return &res, why, nil
+		}
 	}
 	return &res, m.why(r, res), nil
 }
 
-// rewind is min(stored, target). A position before the log start stands at the log start, and so does one that is missing beside others.
-func (m *making) rewind(r *inspect.Row, res *offset.Resolution) {
+// rewind is min(stored, target), and says so where that is not the target. A position before the log start stands at the log
+// start, and so does one that is missing beside others.
+func (m *making) rewind(r *inspect.Row, res *offset.Resolution) string {
 	s, b := r.Stored.Value, r.Log.Value.Bounds
 	switch {
-	case s.State == offset.Set && s.Next < b.Start || s.State == offset.Absent && r.Beside:
+	case (s.State == offset.Set && s.Next < b.Start || s.State == offset.Absent && r.Beside) && res.Next > b.Start:
 		res.Next = b.Start
-	case s.State == offset.Set:
-		res.Next = min(s.Next, res.Next)
+		return "log start, not further forward"
+	case s.State == offset.Set && s.Next >= b.Start && s.Next < res.Next:
+		res.Next = s.Next
+		return "not moved forward"
 	}
+	return ""
 }
 
 func (m *making) why(r *inspect.Row, res offset.Resolution) string {
 	b := r.Log.Value.Bounds
 	switch {
-	case m.RewindOnly && res.Next != res.Wanted && m.Target.Kind != offset.ToOffset:
-		return "not moved forward"
 	case m.Target.Kind == offset.ToTime && r.AtTime == offset.NoRecord:
 		return "no record at or after the time: end"
 	case m.Target.Kind == offset.ToTime && res.Next == b.Start && b.Start > 0:
@@ -303,27 +301,48 @@ func (m *making) orphan(it Item, stop func(Reason) Item) Item {
 	return it
 }
 
-// fill adds the other positions of each touched topic, for a store that keeps a topic only as a whole.
-func (m *making) fill(g *Group, gr *inspect.GroupReport) {
-	touched := map[string]bool{}
+// rest names what was left out of g and tells whether the group has anything stored at all. A store that keeps a topic only as a
+// whole gets the other positions of each touched topic, too.
+func (m *making) rest(g *Group, name string) (stored bool) {
+	in, touched := map[offset.Partition]bool{}, map[string]bool{}
 	for _, it := range g.Items {
+		in[it.Partition] = true
 		touched[it.Partition.Topic] = touched[it.Partition.Topic] || it.Action != Keep
 	}
-	for i := range gr.Rows {
-		r := &gr.Rows[i]
-		if r.Selected && m.wanted(r) || !touched[r.Partition.Topic] {
+	for _, l := range linesOf(m.sv, name) {
+		stored = stored || l.Stored.Err != nil || l.Stored.Value.State != offset.Absent
+		if in[l.Partition] {
 			continue
 		}
-		it := Item{Change: offset.Change{Partition: r.Partition, From: r.Stored.Value, To: r.Stored.Value}, Note: "not selected; written with the others as it is"}
-		if r.Stored.Err != nil || r.Stored.Value.State == offset.Unknown {
-			reason := unmeasured(r, "what is stored is not known, and this store keeps a topic only as a whole", r.Stored.Err)
-			reason.Group, reason.Partition = gr.Name, &r.Partition
-			it.Refused = reason.Text
-			m.refuse(reason)
+		m.left = append(m.left, l.Partition)
+		if m.sv.Caps.Whole && touched[l.Partition.Topic] {
+			g.Items = append(g.Items, m.along(name, l))
 		}
-		g.Items = append(g.Items, it)
 	}
 	slices.SortFunc(g.Items, func(a, b Item) int { return a.Partition.Compare(b.Partition) })
+	return stored
+}
+
+// along is a row that is written only because the store keeps its topic as a whole.
+func (m *making) along(group string, l inspect.Line) Item {
+	it := Item{Change: offset.Change{Partition: l.Partition, From: l.Stored.Value, To: l.Stored.Value}, Note: "not selected; written with the others as it is"}
+	if l.Stored.Err != nil || l.Stored.Value.State == offset.Unknown {
+		reason := unmeasured(&l, "what is stored is not known, and this store keeps a topic only as a whole", l.Stored.Err)
+		reason.Group, reason.Partition = group, &l.Partition
+		it.Refused = reason.Text
+		m.refuse(reason)
+	}
+	return it
+}
+
+// linesOf are the lines of one group.
+func linesOf(sv *inspect.Survey, group string) []inspect.Line {
+	from, _ := slices.BinarySearchFunc(sv.Lines, group, func(l inspect.Line, g string) int { return strings.Compare(l.Group, g) })
+	to := from
+	for to < len(sv.Lines) && sv.Lines[to].Group == group {
+		to++
+	}
+	return sv.Lines[from:to]
 }
 
 // names refuses what was named and is not there.
@@ -350,26 +369,45 @@ func (m *making) names() {
 	}
 }
 
-// brief names partitions in few words: a topic of which nothing is selected by its name alone.
-func brief(left []offset.Partition, sv *inspect.Survey) []string {
-	selected := map[string]bool{}
-	for _, l := range sv.Lines {
-		selected[l.Partition.Topic] = selected[l.Partition.Topic] || l.Selected
+// brief names partitions in few words: a topic of which the plan has nothing by its name alone.
+func (p *Plan) brief(left []offset.Partition) []string {
+	in := map[string]bool{}
+	for it := range p.items() {
+		in[it.Partition.Topic] = true
 	}
 	var whole []string
 	var parts []offset.Partition
-	for _, p := range left {
-		if selected[p.Topic] {
-			parts = append(parts, p)
-		} else if !slices.Contains(whole, p.Topic) {
-			whole = append(whole, p.Topic)
+	for _, l := range left {
+		if in[l.Topic] {
+			parts = append(parts, l)
+		} else {
+			whole = append(whole, l.Topic)
 		}
 	}
 	if len(parts) > 0 {
 		whole = append(whole, positions.SelectionOf(parts).Texts()...)
 	}
 	slices.Sort(whole)
-	return whole
+	return slices.Compact(whole)
+}
+
+// stamps says who set the timestamps that a time went by.
+func (m *making) stamps() {
+	if m.plan.Time.IsZero() {
+		return
+	}
+	var by []string
+	for _, l := range m.sv.Lines {
+		name := "CreateTime"
+		if l.LogAppend {
+			name = "LogAppendTime"
+		}
+		if l.Selected && !slices.Contains(by, name) {
+			by = append(by, name)
+		}
+	}
+	slices.Sort(by)
+	m.plan.TimesBy = strings.Join(by, " and ")
 }
 
 // FirstRecords are the starts of logs that begin only after the time that was asked for. What a Peek finds there goes to NoteFirst.

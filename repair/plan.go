@@ -42,6 +42,7 @@ type Plan struct {
 	Isolation   string    `json:"isolation"`
 	To          string    `json:"to"`                  // where it goes, in a few words
 	Time        time.Time `json:"time,omitzero"`       // what --to-time or --by-duration asked for
+	TimesBy     string    `json:"timesBy,omitempty"`   // what Time went by: CreateTime, LogAppendTime
 	Once        bool      `json:"once,omitempty"`      // asking the same again would go on from where it got to: --shift-by
 	Undoes      int64     `json:"undoes,omitempty"`    // the journal entry that it takes back
 	NewGroups   bool      `json:"newGroups,omitempty"` // some Group is New

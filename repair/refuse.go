@@ -101,6 +101,7 @@ const (
 	AllowNewGroup = "new-group"
 	NewCluster    = "new-cluster"
 	Overwrite     = "overwrite"
+	CreateGroup   = "create-group"
 )
 
 // Has tells whether the flag was given.

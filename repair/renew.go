@@ -18,7 +18,7 @@ func Renew(p *Plan, sv *inspect.Survey, clamp bool) (*Plan, error) {
 		g := &q.Groups[i]
 		for j := range g.Items {
 			it := &g.Items[j]
-			if r := renewItem(q, it, find(sv, g.Name, it.Partition), clamp); r != nil {
+			if r := renewItem(q, it, find(sv, g.Name, it.Partition), clamp, whole(sv, g.Name)); r != nil {
 				r.Group, r.Partition = g.Name, &it.Partition
 				it.Refused = r.Text
 				reasons = append(reasons, *r)
@@ -44,8 +44,18 @@ func find(sv *inspect.Survey, group string, p offset.Partition) *inspect.Line {
 	return &sv.Lines[i]
 }
 
-func renewItem(p *Plan, it *Item, l *inspect.Line, clamp bool) *Reason {
+// whole: the survey has every position of the group, so that one without a line is not there.
+func whole(sv *inspect.Survey, group string) bool {
+	i := slices.IndexFunc(sv.Groups, func(l inspect.GroupLine) bool { return l.Name == group })
+	return i >= 0 && sv.Groups[i].Err == nil && len(sv.Groups[i].Gaps) == 0 && len(sv.Gaps) == 0
+}
+
+func renewItem(p *Plan, it *Item, l *inspect.Line, clamp, whole bool) *Reason {
 	if it.Action == Keep {
+		return nil
+	}
+	if l == nil && it.Action == Delete && whole {
+		it.Action, it.Note, it.there = Keep, "already there", true
 		return nil
 	}
 	if l == nil {
@@ -53,7 +63,7 @@ func renewItem(p *Plan, it *Item, l *inspect.Line, clamp bool) *Reason {
 	}
 	now := l.Stored.Value
 	if l.Stored.Err != nil || now.State == offset.Unknown {
-		r := unmeasured(&inspect.Row{Line: *l}, "what is stored is not known", l.Stored.Err)
+		r := unmeasured(l, "what is stored is not known", l.Stored.Err)
 		return &r
 	}
 	if there(it.Change, now) {
@@ -68,7 +78,7 @@ func renewItem(p *Plan, it *Item, l *inspect.Line, clamp bool) *Reason {
 		return nil
 	}
 	if l.Log.Err != nil {
-		r := unmeasured(&inspect.Row{Line: *l}, "its range is not known", l.Log.Err)
+		r := unmeasured(l, "its range is not known", l.Log.Err)
 		return &r
 	}
 	return renewTarget(it, l, clamp)

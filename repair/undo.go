@@ -73,7 +73,7 @@ func (u *undoing) item(eg EntryGroup, c offset.Change) Item {
 	if l == nil || l.Stored.Err != nil || l.Stored.Value.State == offset.Unknown {
 		r := Reason{Cause: CauseUnknown, Group: eg.Group, Partition: &c.Partition, Err: offset.ErrUnknownName, Text: fmt.Sprintf("%s is not there any more", c.Partition), Next: "leave it as it is"}
 		if l != nil {
-			r = unmeasured(&inspect.Row{Line: *l}, "what is stored is not known", l.Stored.Err)
+			r = unmeasured(l, "what is stored is not known", l.Stored.Err)
 			r.Group, r.Partition = eg.Group, &c.Partition
 		}
 		u.reasons = append(u.reasons, r)

@@ -33,12 +33,12 @@ func (a *applying) write(ctx context.Context) {
 	for i := range a.plan.Groups {
 		g := &a.plan.Groups[i]
 		cs := g.changes(a.caps.Whole)
-		for _, part := range a.split(g, cs) {
+		for n, part := range a.split(g, cs) {
 			if ctx.Err() != nil {
 				a.out.Interrupted = true
 				return
 			}
-			os := a.send(ctx, g, part)
+			os := a.first(ctx, g, part, n == 0)
 			a.note(ctx, os)
 			for _, o := range os {
 				if !o.Status.Done() {
@@ -79,15 +79,43 @@ func (a *applying) send(ctx context.Context, g *Group, cs []offset.Change) []Out
 	default:
 		res = a.Store.Write(ctx, g.Name, cs)
 	}
+	return outcomes(g.Name, cs, res)
+}
+
+// first is send, of a group's first part only when the group is there.
+func (a *applying) first(ctx context.Context, g *Group, part []offset.Change, first bool) []Outcome {
+	if first {
+		if err := a.create(ctx, g); err != nil {
+			return outcomes(g.Name, part, all(part, err))
+		}
+	}
+	return a.send(ctx, g, part)
+}
+
+func outcomes(group string, cs []offset.Change, res []offset.Result[offset.Stored]) []Outcome {
 	out := make([]Outcome, len(cs))
 	for i, c := range cs {
 		r := offset.Result[offset.Stored]{Err: fmt.Errorf("the store did not answer: %w", offset.ErrOutcome)}
 		if i < len(res) {
 			r = res[i]
 		}
-		out[i] = outcomeOf(g.Name, c, r)
+		out[i] = outcomeOf(group, c, r)
 	}
 	return out
+}
+
+// create makes a group that the store keeps nothing for until it was made.
+func (a *applying) create(ctx context.Context, g *Group) error {
+	c, ok := a.Store.(offset.GroupCreator)
+	if !ok || !g.New || !a.Allowed.Has(CreateGroup) {
+		return nil
+	}
+	ctx, cancel := a.detached(ctx)
+	defer cancel()
+	if err := c.CreateGroup(ctx, g.Name); err != nil {
+		return fmt.Errorf("group %s could not be made: %w", g.Name, err)
+	}
+	return nil
 }
 
 // all is the same answer for every change: what was wanted is there, or err.
