@@ -3,6 +3,7 @@ package remoting
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,8 +50,12 @@ func TestStandardJSONRefuses(t *testing.T) {
 // Captured from brokers and name servers.
 func TestBodies(t *testing.T) {
 	route, err := parseRoute("ns", []byte(`{"brokerDatas":[{"brokerAddrs":{0:"127.0.0.1:10911"},"brokerName":"broker-a","cluster":"DefaultCluster"}],"filterServerTable":{},"queueDatas":[{"brokerName":"broker-a","perm":6,"readQueueNums":4,"topicSysFlag":0,"writeQueueNums":4}]}`))
-	if err != nil || route.Brokers[0].Master() != "127.0.0.1:10911" || route.Queues[0] != (RouteQueues{"broker-a", 4, 4, 6}) || route.Static {
+	if err != nil || route.Brokers[0].Master() != "127.0.0.1:10911" || route.Queues[0] != (RouteQueues{"broker-a", 4, 4, 6}) || route.Static() {
 		t.Error(route, err)
+	}
+	static, err := parseRoute("ns", []byte(`{"brokerDatas":[],"queueDatas":[],"topicQueueMappingByBroker":{"broker-a":{"bname":"broker-a","currIdMap":{2:0,0:1},"totalQueues":4}}}`))
+	if err != nil || !static.Static() || !slices.Equal(static.Logical["broker-a"], []int32{0, 2}) {
+		t.Error(static, err)
 	}
 	stats, err := parseTopicStats([]byte(`{"offsetTable":{{"brokerName":"broker-a","queueId":2,"topic":"T:1"}:{"lastUpdateTimestamp":-1,"maxOffset":10,"minOffset":0}},"topicPutTps":0.0}`))
 	if err != nil || !reflect.DeepEqual(stats, map[int32]QueueStats{2: {0, 10, -1}}) {

@@ -3,6 +3,8 @@ package remoting
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/offsetctl/offsetctl/offset"
@@ -12,8 +14,11 @@ import (
 type Route struct {
 	Brokers []RouteBroker
 	Queues  []RouteQueues
-	Static  bool // a logical-queue topic of 5.x: its offsets are not those of any one broker's queues
+	Logical map[string][]int32 // of a static topic of 5.x: by broker, the numbers of the logical queues that it leads, sorted
 }
+
+// Static tells a topic of logical queues, whose positions are not those of one broker's queues.
+func (r Route) Static() bool { return len(r.Logical) > 0 }
 
 // RouteBroker is one broker of a route, or of a cluster.
 type RouteBroker struct {
@@ -59,14 +64,23 @@ func (c *Client) Route(ctx context.Context, addr, topic string) (Route, error) {
 
 func parseRoute(addr string, body []byte) (Route, error) {
 	var v struct {
-		Brokers []RouteBroker  `json:"brokerDatas"`
-		Queues  []RouteQueues  `json:"queueDatas"`
-		Mapping map[string]any `json:"topicQueueMappingByBroker"`
+		Brokers []RouteBroker `json:"brokerDatas"`
+		Queues  []RouteQueues `json:"queueDatas"`
+		Mapping map[string]struct {
+			IDs map[int32]int32 `json:"currIdMap"`
+		} `json:"topicQueueMappingByBroker"`
 	}
 	if err := decode(body, &v); err != nil {
 		return Route{}, malformed(addr, CodeRoute, err)
 	}
-	return Route{Brokers: v.Brokers, Queues: v.Queues, Static: len(v.Mapping) > 0}, nil
+	r := Route{Brokers: v.Brokers, Queues: v.Queues}
+	for broker, m := range v.Mapping {
+		if r.Logical == nil {
+			r.Logical = map[string][]int32{}
+		}
+		r.Logical[broker] = slices.Sorted(maps.Keys(m.IDs))
+	}
+	return r, nil
 }
 
 // Brokers asks a name server for every broker that is registered.

@@ -90,3 +90,20 @@ func (c *Client) SearchOffset(ctx context.Context, b Broker, topic string, id in
 	}
 	return parseInt(a, b.Addr, CodeSearchOffset, "offset")
 }
+
+// Bounds asks for one queue's minimum and maximum by themselves: for static topics, which TopicStats does not know.
+func (c *Client) Bounds(ctx context.Context, b Broker, topic string, id int32) (lowest, end int64, err error) {
+	for _, ask := range []struct {
+		code Code
+		n    *int64
+	}{{CodeMinOffset, &lowest}, {CodeMaxOffset, &end}} {
+		a, err := c.Do(ctx, b.Addr, Request{Code: ask.code, Ext: b.queue(topic, id)})
+		if err != nil {
+			return 0, 0, err
+		}
+		if *ask.n, err = parseInt(a, b.Addr, ask.code, "offset"); err != nil {
+			return 0, 0, err
+		}
+	}
+	return lowest, end, nil
+}

@@ -50,6 +50,7 @@ type Call struct {
 	Server  string // "ns0" or the broker's name
 	Request *remoting.Command
 	Conn    net.Conn
+	Hangup  bool // set it to have the request done, and the connection closed instead of an answer
 }
 
 // Write is a position that a client has stored, as OnWrite sees it.
@@ -203,14 +204,16 @@ func (c *Cluster) serve(name string, nc net.Conn, f answerer, s *server) {
 		intercept := c.intercept
 		c.mu.Unlock()
 		s.wg.Go(func() {
-			if intercept != nil && intercept(&Call{Server: name, Request: cmd, Conn: nc}) {
+			call := &Call{Server: name, Request: cmd, Conn: nc}
+			if intercept != nil && intercept(call) {
 				return
 			}
 			a := c.refuse(cmd)
 			if a == nil {
 				a = f(cmd)
 			}
-			if a == nil {
+			if call.Hangup {
+				nc.Close()
 				return
 			}
 			a.Opaque, a.Flag, a.Version = cmd.Opaque, remoting.FlagAnswer, c.version

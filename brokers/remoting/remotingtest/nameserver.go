@@ -56,7 +56,7 @@ func (c *Cluster) route(topic string) *remoting.Command {
 		brokers = append(brokers, fmt.Sprintf(`{"brokerAddrs":{%s},"brokerName":%q,"cluster":%q}`, b.addrs(true), n, clusterName))
 		queues = append(queues, fmt.Sprintf(`{"brokerName":%q,"perm":6,"readQueueNums":%d,"topicSysFlag":0,"writeQueueNums":%d}`, n, t.read, t.write))
 		if t.static {
-			static = `,"topicQueueMappingByBroker":{"` + n + `":{"bname":"` + n + `"}}`
+			static = `,"topicQueueMappingByBroker":{"` + n + `":{"bname":"` + n + `","currIdMap":{"0":0,"1":1}}}`
 		}
 	}
 	if brokers == nil {

@@ -1,0 +1,161 @@
+package rocketmq
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/offsetctl/offsetctl/brokers/remoting"
+	"github.com/offsetctl/offsetctl/offset"
+)
+
+// A live group's clients hold their positions in memory and store them every few seconds, whatever the broker was told. Two
+// things can move them: a broker of 5.1 or later that keeps resets itself gives a client its new position with the next pull;
+// an older one tells all clients a time, and each moves all its queues of the topic there. Any other write is soon overwritten.
+
+// pace is how long live groups are watched, and how often.
+type pace struct {
+	poll   time.Duration
+	kept   time.Duration // after a reset that the broker keeps: a long poll of 20 s, 10 s of pause, 5 s until it is stored
+	told   time.Duration // after clients were told a time: 10 s of pause, 5 s until it is stored
+	stored time.Duration // after a position was only stored: twice the 5 s after which clients store theirs
+	hidden time.Duration // between two looks at a group that no broker calls live
+}
+
+var usualPace = pace{poll: 500 * time.Millisecond, kept: time.Minute, told: 30 * time.Second, stored: 12 * time.Second, hidden: time.Second}
+
+// live writes into a group with members and watches until they have moved or have put their own positions back.
+func (w *writing) live(ctx context.Context) {
+	at := w.open()
+	if w.on.kinds[kindBroadcast] {
+		for _, i := range at {
+			w.rows[i].err = fmt.Errorf("%s: group %s is broadcasting, its positions live on its clients: %w", w.rows[i].Partition, w.group, offset.ErrUnsupported)
+		}
+		return
+	}
+	for _, b := range w.brokers(at) {
+		mine := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return w.rows[i].broker != b })
+		w.liveOn(ctx, b, mine)
+	}
+	w.watch(ctx)
+}
+
+// liveOn sends what one broker is sent.
+func (w *writing) liveOn(ctx context.Context, b remoting.Broker, at []int) {
+	keeps, err := w.keepsResets(ctx, b)
+	if err != nil {
+		for _, i := range at {
+			w.rows[i].err = fmt.Errorf("%s: %w", w.rows[i].Partition, err)
+		}
+		return
+	}
+	if keeps {
+		each(len(at), func(k int) { w.reset(ctx, &w.rows[at[k]]) })
+		return
+	}
+	for len(at) > 0 {
+		topic := w.rows[at[0]].Partition.Topic
+		of := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return w.rows[i].Partition.Topic != topic })
+		at = at[len(of):]
+		ms, ok := w.timeFor(ctx, b, topic, of)
+		if ok {
+			w.tell(ctx, b, topic, ms, of)
+			continue
+		}
+		each(len(of), func(k int) {
+			w.update(ctx, &w.rows[of[k]])
+			w.rows[of[k]].way = byStoring
+		})
+	}
+}
+
+// keepsResets tells whether a broker keeps resets itself. Only then may it be given a queue and an offset: any other broker
+// ignores them and moves the whole topic.
+func (s store) keepsResets(ctx context.Context, b remoting.Broker) (bool, error) {
+	conf, err := s.config(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	return s.client.Version(b.Addr) >= remoting.Version5_1_0 && conf["useServerSideResetOffset"] == "true", nil
+}
+
+// reset has the broker keep a reset of one queue.
+func (w *writing) reset(ctx context.Context, r *row) {
+	p := r.Partition
+	if r.To.State != offset.Set {
+		r.err = fmt.Errorf("%s: clients that are connected can be moved to a position only, not to none: %w", p, offset.ErrUnsupported)
+		return
+	}
+	err := w.client.ResetQueue(ctx, r.broker, w.group, p.Topic, p.Index, r.send)
+	switch {
+	case err == nil:
+		r.sent, r.said, r.way = true, true, byReset
+	case remoting.MayHaveArrived(err):
+		r.sent, r.way = true, byReset
+	default:
+		r.err = w.refused(r, err)
+	}
+}
+
+// timeFor finds a time that moves every queue of the topic on this broker to where it shall go: the broker moves all of them,
+// to what its own search answers.
+func (w *writing) timeFor(ctx context.Context, b remoting.Broker, topic string, at []int) (ms int64, ok bool) {
+	stats, err := w.client.TopicStats(ctx, b, topic)
+	if err != nil || len(stats) != len(at) {
+		return 0, false
+	}
+	latest, candidates := true, []int64{0}
+	for _, i := range at {
+		r := &w.rows[i]
+		s, there := stats[r.Partition.Index]
+		if !there || r.From.State != offset.Set || r.To.State != offset.Set {
+			return 0, false // a queue without a position makes the broker refuse them all
+		}
+		latest = latest && r.send == s.Max
+		if r.send < s.Max {
+			if found, err := w.messages(ctx, b, r.Partition, r.send, 1); err == nil && len(found) > 0 {
+				candidates = append(candidates, found[0].Stored.UnixMilli())
+			}
+		}
+	}
+	if latest {
+		return -1, true
+	}
+	slices.Sort(candidates)
+	for _, ms := range slices.Compact(candidates) {
+		if w.reaches(ctx, b, topic, ms, at) {
+			return ms, true
+		}
+	}
+	return 0, false
+}
+
+// reaches tells whether the broker's search answers the wanted position for every queue.
+func (w *writing) reaches(ctx context.Context, b remoting.Broker, topic string, ms int64, at []int) bool {
+	hits := make([]bool, len(at))
+	each(len(at), func(k int) {
+		r := &w.rows[at[k]]
+		n, err := w.client.SearchOffset(ctx, b, topic, r.Partition.Index, time.UnixMilli(ms))
+		hits[k] = err == nil && n == r.send
+	})
+	return !slices.Contains(hits, false)
+}
+
+// tell has the broker tell all clients the time.
+func (w *writing) tell(ctx context.Context, b remoting.Broker, topic string, ms int64, at []int) {
+	told, err := w.client.ResetByTime(ctx, b, w.group, topic, ms)
+	for _, i := range at {
+		r := &w.rows[i]
+		p := r.Partition
+		n, known := told[remoting.Queue{Topic: topic, Broker: b.Name, ID: p.Index}]
+		switch {
+		case err != nil && !remoting.MayHaveArrived(err):
+			r.err = fmt.Errorf("%s: %w", p, asked(b, err))
+		case err == nil && known && n != r.send: // messages came in between
+			r.err = fmt.Errorf("%s: its clients were told to go to %d instead of %d, because messages were written meanwhile: %w", p, n, r.send, offset.ErrOutcome)
+		default:
+			r.sent, r.said, r.way = true, err == nil, byTelling
+		}
+	}
+}

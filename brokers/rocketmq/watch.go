@@ -1,0 +1,125 @@
+package rocketmq
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/offsetctl/offsetctl/offset"
+)
+
+// way is how a live queue was written.
+type way uint8
+
+const (
+	byStoring way = iota // the position was stored, and no client was told
+	byReset              // the broker keeps a reset and gives it to the client with its next pull
+	byTelling            // the broker told the clients a time
+)
+
+// span is how long a queue is watched at most.
+func (p pace) span(how way) time.Duration {
+	return []time.Duration{byStoring: p.stored, byReset: p.kept, byTelling: p.told}[how]
+}
+
+// phase is how far a live queue has come.
+type phase uint8
+
+const (
+	waiting phase = iota // the target has not been seen
+	arrived              // it is in the broker's table, which says nothing of the client
+	bounced              // and then the client stored its old position once more
+	moved                // the client reads from the target on
+)
+
+// next is the phase after one more look.
+//
+// A client that takes a kept reset over pauses for ten seconds, in which it stores its old position once more, and then comes
+// back to the target. Replaying from there may bring it to its old position again, so the order of what is seen decides, not
+// the last look.
+func (p phase) next(how way, target int64, isNew bool, seen offset.Stored) phase {
+	switch {
+	case p == moved:
+		return moved
+	case !isNew && p == arrived:
+		return bounced
+	case !isNew:
+		return p
+	case p == bounced, how == byTelling: // only a client can have stored it
+		return moved
+	case seen.State == offset.Set && seen.Next != target: // it has gone on from there
+		return moved
+	}
+	return arrived
+}
+
+// isNew tells whether a position can only be had by reading from the target on.
+func (c row) isNew(seen offset.Stored) bool {
+	switch {
+	case seen.State != offset.Set || c.To.State != offset.Set:
+		return seen.Same(stored(c.send))
+	case c.From.State != offset.Set || c.send >= c.From.Next:
+		return seen.Next >= c.send
+	}
+	return seen.Next >= c.send && seen.Next < c.From.Next
+}
+
+// settled: nothing more is to be learnt by looking.
+func (c row) settled() bool {
+	return c.err != nil || !c.sent || c.phase == moved || c.way == byStoring && c.phase == bounced
+}
+
+// watch looks at the rows that were sent until each is settled or its time is over.
+func (w *writing) watch(ctx context.Context) {
+	begin := w.env.Now()
+	tick := time.NewTicker(w.pace.poll)
+	defer tick.Stop()
+	for {
+		passed := w.env.Now().Sub(begin)
+		at := slices.DeleteFunc(w.open(), func(i int) bool {
+			r := w.rows[i]
+			return r.settled() || r.phase != waiting && passed >= w.pace.span(r.way)
+		})
+		if len(at) == 0 {
+			return
+		}
+		for k, now := range w.read(ctx, at) {
+			r := &w.rows[at[k]]
+			switch {
+			case now.Err == nil:
+				r.see(now.Value)
+			case ctx.Err() == nil:
+				w.env.Log.Debug("a look at a live queue failed", "queue", r.Partition.String(), "error", now.Err)
+			}
+			if r.phase == waiting && passed >= w.pace.span(r.way) {
+				r.err = fmt.Errorf("%s: its clients have not moved to %d within %v, and may yet: %w", r.Partition, r.send, w.pace.span(r.way), offset.ErrOutcome)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			w.abandon()
+			return
+		}
+	}
+}
+
+// see takes one look into account. Once a client has moved, where it goes from the target is its own affair: the answer is the
+// target.
+func (c *row) see(now offset.Stored) {
+	c.phase = c.phase.next(c.way, c.send, c.isNew(now), now)
+	c.now = now
+	if c.phase == moved {
+		c.now = stored(c.send)
+	}
+}
+
+// abandon answers for what nobody waited for.
+func (w *writing) abandon() {
+	for i := range w.rows {
+		if r := &w.rows[i]; !r.settled() {
+			r.err = fmt.Errorf("%s: it was sent, and nobody waited until its clients had moved: %w", r.Partition, offset.ErrOutcome)
+		}
+	}
+}

@@ -1,0 +1,354 @@
+package rocketmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/offsetctl/offsetctl/brokers/remoting"
+	"github.com/offsetctl/offsetctl/offset"
+)
+
+// afterwards bounds the look at what is there after a write; it is taken also when the caller has given up.
+const afterwards = 10 * time.Second
+
+// Write stores the positions of a group without members one by one and reads them back. Brokers compare nothing, so that is
+// looked at just before and just after. A group with members keeps its positions in its clients: what Write does there, and how
+// long it watches whether they take them over, is in live.go.
+func (s store) Write(ctx context.Context, group string, changes []offset.Change) []offset.Result[offset.Stored] {
+	w := &writing{store: s, group: group, rows: make([]row, len(changes))}
+	for i, c := range changes {
+		w.rows[i].Change = c
+		w.rows[i].send, w.rows[i].err = s.number(group, c)
+	}
+	w.queues(ctx)
+	w.before(ctx)
+	if w.on.clients != nil {
+		w.live(ctx)
+	} else {
+		w.offline(ctx)
+	}
+	out := make([]offset.Result[offset.Stored], len(changes))
+	for i, r := range w.rows {
+		out[i] = offset.Result[offset.Stored]{Value: r.now, Err: r.err}
+	}
+	return out
+}
+
+// writing is one Write under way.
+type writing struct {
+	store
+	group string
+	rows  []row
+	on    online // who consumed just before
+}
+
+// row is one change. With err set it is settled.
+type row struct {
+	offset.Change
+	broker remoting.Broker
+	send   int64 // the number that is stored
+	sent   bool
+	said   bool // the broker answered success
+	way    way  // of a live group
+	phase  phase
+	now    offset.Stored
+	err    error
+}
+
+// number is what is sent for a change.
+func (s store) number(group string, c offset.Change) (int64, error) {
+	p := c.Partition
+	fail := func(what string, is error) (int64, error) { return 0, fmt.Errorf("%s: %s: %w", p, what, is) }
+	switch {
+	case p.Broker == "":
+		return fail("a RocketMQ position belongs to a queue of one broker, and none is named", offset.ErrUnsupported)
+	case !isName(p.Topic, maxTopic):
+		return fail("no RocketMQ topic can be called that", offset.ErrUnsupported)
+	case !isName(group, maxGroup):
+		return fail(fmt.Sprintf("no RocketMQ group can be called %q", group), offset.ErrUnsupported)
+	case s.isStatic(p.Topic):
+		return fail("it is a queue of a static topic, whose positions are translated by several brokers: they are read, never written", offset.ErrUnsupported)
+	}
+	switch c.To.State {
+	case offset.Set:
+		if c.To.Next < 0 {
+			return fail(fmt.Sprintf("%d is no position", c.To.Next), offset.ErrUnsupported)
+		}
+		return c.To.Next, nil
+	case offset.Absent:
+		return noPosition, nil
+	case offset.Invalid:
+		n, err := strconv.ParseInt(string(c.To.Raw), 10, 64)
+		if err != nil || n >= noPosition {
+			return fail(fmt.Sprintf("%q cannot be stored in a broker", c.To.Raw), offset.ErrUnsupported)
+		}
+		return n, nil
+	}
+	return fail("it is not known what shall be there", offset.ErrUnsupported)
+}
+
+// queues finds the queues' masters. Brokers store positions of queues that do not exist without a word.
+func (w *writing) queues(ctx context.Context) {
+	routes := map[string]*offset.Result[remoting.Route]{}
+	for i := range w.rows {
+		r := &w.rows[i]
+		if r.err != nil {
+			continue
+		}
+		p := r.Partition
+		route := routes[p.Topic]
+		if route == nil {
+			route = w.routeFor(ctx, p.Topic)
+			routes[p.Topic] = route
+		}
+		switch {
+		case route.Err != nil:
+			r.err = fmt.Errorf("%s: %w", p, route.Err)
+		case route.Value.Static():
+			_, r.err = w.number(w.group, r.Change)
+		case !hasQueue(route.Value, p):
+			r.err = fmt.Errorf("queue %s %w: the route of the topic does not have it", p, offset.ErrUnknownName)
+		default:
+			if r.broker, r.err = w.master(ctx, p.Broker); r.err != nil {
+				r.err = fmt.Errorf("%s: %w", p, r.err)
+			}
+		}
+	}
+}
+
+// routeFor is the topic's route as it was, or as it is now where that one lacks a queue: it may have been added since.
+func (w *writing) routeFor(ctx context.Context, topic string) *offset.Result[remoting.Route] {
+	var route offset.Result[remoting.Route]
+	route.Value, route.Err = w.knownRoute(ctx, topic)
+	lacking := slices.ContainsFunc(w.rows, func(r row) bool { return r.Partition.Topic == topic && !hasQueue(route.Value, r.Partition) })
+	if route.Err == nil && lacking {
+		route.Value, route.Err = w.route(ctx, topic)
+	}
+	return &route
+}
+
+func hasQueue(r remoting.Route, p offset.Partition) bool {
+	return slices.ContainsFunc(r.Queues, func(q remoting.RouteQueues) bool {
+		return q.Broker == p.Broker && p.Index >= 0 && p.Index < max(q.Read, q.Write)
+	})
+}
+
+// open are the rows that are not settled.
+func (w *writing) open() (at []int) {
+	for i := range w.rows {
+		if w.rows[i].err == nil {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// brokers are the masters of some rows, sorted.
+func (w *writing) brokers(at []int) (masters []remoting.Broker) {
+	for _, i := range at {
+		if b := w.rows[i].broker; !slices.Contains(masters, b) {
+			masters = append(masters, b)
+		}
+	}
+	slices.SortFunc(masters, func(a, b remoting.Broker) int { return strings.Compare(a.Name, b.Name) })
+	return masters
+}
+
+// before reads what is there and who consumes, side by side, and settles the rows that have moved.
+func (w *writing) before(ctx context.Context) {
+	at := w.open()
+	if len(at) == 0 {
+		return
+	}
+	var now []offset.Result[offset.Stored]
+	var members error
+	each(2, func(k int) {
+		if k == 0 {
+			now = w.read(ctx, at)
+		} else {
+			w.on, members = w.online(ctx, w.brokers(at), w.group)
+		}
+	})
+	for k, i := range at {
+		r := &w.rows[i]
+		r.now = now[k].Value
+		switch {
+		case now[k].Err != nil:
+			r.err = now[k].Err
+		case members != nil:
+			r.err = fmt.Errorf("%s: nothing is written while it is not known who consumes: %w", r.Partition, members)
+		case r.now.Version != r.From.Version:
+			r.err = fmt.Errorf("%s %w", r.Partition, offset.ErrMoved)
+		}
+	}
+}
+
+// read asks for the positions of some rows.
+func (w *writing) read(ctx context.Context, at []int) []offset.Result[offset.Stored] {
+	q := offset.Query{Group: w.group, Topics: []string{}}
+	for _, i := range at {
+		q.Expect = append(q.Expect, w.rows[i].Partition)
+	}
+	return w.Read(ctx, []offset.Query{q})[0].Expected
+}
+
+// offline stores, reads back, and looks whether somebody came to consume meanwhile.
+func (w *writing) offline(ctx context.Context) {
+	at := w.open()
+	if len(at) == 0 {
+		return
+	}
+	each(len(at), func(k int) { w.update(ctx, &w.rows[at[k]]) })
+	at = slices.DeleteFunc(at, func(i int) bool { return !w.rows[i].sent })
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
+	defer cancel()
+	var came online
+	each(2, func(k int) {
+		if k == 0 {
+			w.lookAfter(ctx, after, at)
+		} else {
+			came, _ = w.online(after, w.brokers(at), w.group)
+		}
+	})
+	if len(came.clients) == 0 {
+		return
+	}
+	for _, i := range at {
+		if r := &w.rows[i]; r.err == nil {
+			r.err = fmt.Errorf("%s: it was stored, but client %s began to consume meanwhile and may put back what it had loaded before; look again in %v: %w",
+				r.Partition, came.clients[0].ID, 2*flushInterval, offset.ErrOutcome)
+		}
+	}
+}
+
+// update sends one position. Where a reset is pending for the queue, it is ended first: it would swallow the position.
+func (w *writing) update(ctx context.Context, r *row) {
+	p := r.Partition
+	for range 2 {
+		swallowed, err := w.client.UpdateOffset(ctx, r.broker, w.group, p.Topic, p.Index, r.send)
+		switch {
+		case err != nil && !remoting.MayHaveArrived(err):
+			r.err = w.refused(r, err)
+			return
+		case err != nil:
+			r.sent = true
+			w.env.Log.Debug("no answer to a write", "queue", p.String(), "error", err)
+			return
+		case swallowed == "":
+			r.sent, r.said = true, true
+			return
+		}
+		if err := w.endReset(ctx, r); err != nil {
+			r.err = fmt.Errorf("%s: a reset of the group is pending on %s and swallows what is stored, and it could not be ended: %w", p, r.broker.Name, err)
+			return
+		}
+	}
+	r.err = fmt.Errorf("%s: a reset of the group is pending on %s and swallows what is stored; somebody resets it at this moment", p, r.broker.Name)
+}
+
+// endReset pulls once as the group: only that ends a reset that the broker keeps.
+func (w *writing) endReset(ctx context.Context, r *row) error {
+	p := r.Partition
+	at := max(0, r.now.Next)
+	_, err := w.client.Pull(ctx, r.broker, remoting.PullRequest{Group: w.group, Topic: p.Topic, Queue: p.Index, Offset: at, Max: 1})
+	return err
+}
+
+// refused says in this package's words why a broker did not store a position.
+func (w *writing) refused(r *row, err error) error {
+	if remoting.IsCode(err, remoting.GroupNotExist) {
+		return fmt.Errorf("%s: group %s %w on %s, and this broker stores nothing for such a group: repeat with --create-group, or create it: %w",
+			r.Partition, w.group, offset.ErrUnknownName, r.broker.Name, err)
+	}
+	return fmt.Errorf("%s: %w", r.Partition, asked(r.broker, err))
+}
+
+// lookAfter reads back what was sent. What got no answer and is not there is sent once more, as long as the caller waits.
+func (w *writing) lookAfter(ctx, after context.Context, at []int) {
+	again := w.compare(after, at)
+	if len(again) == 0 {
+		return
+	}
+	if ctx.Err() == nil {
+		each(len(again), func(k int) { w.update(ctx, &w.rows[again[k]]) })
+		again = w.compare(after, slices.DeleteFunc(again, func(i int) bool { return w.rows[i].err != nil }))
+	}
+	for _, i := range again {
+		r := &w.rows[i]
+		r.err = fmt.Errorf("%s: it got no answer and is not there (yet): %w", r.Partition, offset.ErrOutcome)
+	}
+}
+
+// compare reads rows that were sent and answers those that got no answer and have not changed.
+func (w *writing) compare(after context.Context, at []int) (unchanged []int) {
+	if len(at) == 0 {
+		return nil
+	}
+	now := w.read(after, at)
+	for k, i := range at {
+		r := &w.rows[i]
+		if now[k].Err != nil {
+			r.err = fmt.Errorf("%s: %w, and reading it back failed: %w", r.Partition, offset.ErrOutcome, now[k].Err)
+			continue
+		}
+		r.now = now[k].Value
+		switch arrived := r.now.Same(stored(r.send)); {
+		case arrived, r.said: // what is there is the answer, also when it is something else
+		case r.now.Version == r.From.Version:
+			unchanged = append(unchanged, i)
+		default:
+			r.err = fmt.Errorf("%s %w: it got no answer, and somebody else's position is there", r.Partition, offset.ErrMoved)
+		}
+	}
+	return unchanged
+}
+
+// CreateGroup makes the group's settings on every broker that does not have them.
+func (s store) CreateGroup(ctx context.Context, group string) error {
+	if !isName(group, maxGroup) {
+		return fmt.Errorf("no RocketMQ group can be called %q: %w", group, offset.ErrUnsupported)
+	}
+	return s.onEvery(ctx, func(b remoting.Broker) error {
+		groups, err := s.client.Groups(ctx, b)
+		if err != nil || slices.Contains(groups, group) {
+			return err
+		}
+		return s.client.CreateGroup(ctx, b, group)
+	})
+}
+
+// DeleteGroup deletes the group's settings on every broker, and its positions of all topics. It refuses while anybody consumes.
+func (s store) DeleteGroup(ctx context.Context, group string) error {
+	masters, gaps, err := s.allMasters(ctx)
+	if err = errors.Join(append(gaps, err)...); err != nil {
+		return err
+	}
+	on, err := s.online(ctx, masters, group)
+	if err != nil {
+		return err
+	}
+	if len(on.clients) > 0 {
+		return fmt.Errorf("group %s %w by %s", group, offset.ErrLive, on.names())
+	}
+	return s.onEvery(ctx, func(b remoting.Broker) error { return s.client.DeleteGroup(ctx, b, group) })
+}
+
+// onEvery does something on every master. None of them may be missing.
+func (s store) onEvery(ctx context.Context, f func(remoting.Broker) error) error {
+	masters, gaps, err := s.allMasters(ctx)
+	if err = errors.Join(append(gaps, err)...); err != nil {
+		return err
+	}
+	errs := make([]error, len(masters))
+	each(len(masters), func(i int) {
+		if errs[i] = asked(masters[i], f(masters[i])); errs[i] != nil {
+			errs[i] = fmt.Errorf("on %s: %w", masters[i].Name, errs[i])
+		}
+	})
+	return errors.Join(errs...)
+}
