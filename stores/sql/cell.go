@@ -25,7 +25,7 @@ const (
 	null    form = '0'
 	number  form = 'n'
 	chars   form = 't'
-	bytes   form = 'b'
+	blob    form = 'b'
 	floated form = 'f' // SQLite keeps one wherever somebody writes it
 )
 
@@ -44,7 +44,7 @@ func cellOf(v any, c column) cell {
 	case float64:
 		return cell{floated, strconv.FormatFloat(v, 'g', -1, 64)}
 	case []byte:
-		return cell{c.textForm(bytes), string(v)}
+		return cell{c.textForm(blob), string(v)}
 	case string:
 		return cell{c.textForm(chars), v}
 	case bool:
@@ -60,7 +60,7 @@ func (c column) textForm(as form) form {
 	switch {
 	case c.kind == decimal:
 		return number
-	case c.kind == text && as == bytes:
+	case c.kind == text && as == blob:
 		return chars
 	}
 	return as
@@ -103,7 +103,7 @@ func (l layout) cell(from, to offset.Stored) (cell, error) {
 	case text:
 		c.form = chars
 	case binary:
-		c.form = bytes
+		c.form = blob
 	default:
 		c.form = number
 	}
@@ -129,7 +129,7 @@ func (c cell) add(q *sqldb.Query, d sqldb.Dialect, k kind) {
 	switch c.form {
 	case null:
 		q.Add("NULL")
-	case bytes:
+	case blob:
 		q.Arg([]byte(c.text))
 	case floated:
 		f, err := strconv.ParseFloat(c.text, 64)
