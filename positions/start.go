@@ -102,27 +102,27 @@ func (s Start) String() string {
 }
 
 // Start reads a job's start policy: earliest, latest, time=T, offsets=N, time= or offsets= with a list like
-// orders:0=500,orders:1=latest,orders@broker-a:2=earliest, or offsets=@FILE. A T is read by Time, and earliest and latest stand in both lists.
+// orders:0=500,orders:1=latest,orders@broker-a:2=earliest, or offsets=@FILE; offsets= may be left out. A T is read by Time, and
+// earliest and latest stand in both lists.
 func (c Clock) Start(text string) (Start, error) {
-	kind, rest, _ := strings.Cut(text, "=")
+	kind, rest, named := strings.Cut(text, "=")
+	if !named || kind != "time" && kind != "offsets" {
+		kind, rest = "offsets", text
+	}
 	var s Start
 	var err error
 	switch {
-	case text == "earliest" || text == "latest":
-		s, err = parseStart([]string{text}, symbol)
-	case kind == "offsets" && strings.HasPrefix(rest, "@"):
+	case kind == "time":
+		s, err = parseStart([]string{rest}, c.point)
+	case strings.HasPrefix(rest, "@"):
 		if s.File = rest[1:]; s.File == "" {
 			err = errors.New("the file after @ is missing")
 		}
-	case kind == "offsets":
-		s, err = parseStart([]string{rest}, number)
-	case kind == "time":
-		s, err = parseStart([]string{rest}, c.point)
 	default:
-		err = errors.New("write earliest, latest, time=T, offsets=N, offsets=orders:0=500,orders:1=latest or offsets=@FILE")
+		s, err = parseStart([]string{rest}, number)
 	}
 	if err != nil {
-		return Start{}, fmt.Errorf("start %q: %w", text, err)
+		return Start{}, fmt.Errorf("start %q: %w; it is earliest, latest, time=T, N, TOPIC:PARTITION=N,… or @FILE", text, err)
 	}
 	return s, nil
 }

@@ -38,10 +38,11 @@ func TestStart(t *testing.T) {
 
 func TestStartRefused(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                                "write earliest, latest",
-		"Earliest":                        "write earliest, latest",
-		"500":                             "write earliest, latest",
-		"earliest=1":                      "write earliest, latest",
+		"":                                "digits only",
+		"Earliest":                        "it is earliest, latest, time=T",
+		"earliest=1":                      "not TOPIC:PARTITION",
+		"orders:0=-1":                     "symbols",
+		"@":                               "file after @ is missing",
 		"offsets=":                        "digits only",
 		"offsets=@":                       "file after @ is missing",
 		"offsets=-1":                      "symbols",
