@@ -74,8 +74,11 @@ func (d *Duration) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
+// Duration is d as the standard library has it.
+func (d Duration) Duration() time.Duration { return time.Duration(d) }
+
 // MarshalYAML writes what UnmarshalYAML reads.
-func (d Duration) MarshalYAML() (any, error) { return positions.FormatDuration(time.Duration(d)), nil }
+func (d Duration) MarshalYAML() (any, error) { return positions.FormatDuration(d.Duration()), nil }
 
 func at(n ast.Node, format string, args ...any) error {
 	return fmt.Errorf("line %d: "+format, append([]any{n.GetToken().Position.Line}, args...)...)
