@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -62,9 +61,6 @@ func Decode(b []byte) (*Plan, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil {
 		return nil, bad("is not readable: %v", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, bad("goes on after its end")
 	}
 	if err := p.sound(); err != nil {
 		return nil, bad("%v", err)

@@ -1,0 +1,92 @@
+package repair
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/offsetctl/offsetctl/inspect"
+	"github.com/offsetctl/offsetctl/offset"
+)
+
+func skipping(t *testing.T, o Options) *Plan {
+	t.Helper()
+	w := external()
+	w.Log("orders:0", 0, 5000)
+	w.Commit("billing", "orders:0", 1000)
+	return mustPlan(t, reportOf(t, w, inspect.Ask{At: noon}), o)
+}
+
+func TestConsent(t *testing.T) {
+	replay := Options{Target: offset.Target{Kind: offset.ToTime, Time: noon}}
+	limits := Limits{MaxSkip: 1_000_000, Context: "prod-eu"}
+	yes := Given{Yes: true}
+	for _, c := range []struct {
+		name   string
+		o      Options
+		l      Limits
+		g      Given
+		needed bool
+		word   string
+		flags  []string
+	}{
+		{name: "a replay", o: toEarliest, l: limits, needed: true, flags: []string{"--yes"}},
+		{name: "a replay, agreed", o: toEarliest, l: limits, g: yes},
+		{name: "a skip that was asked for", o: toLatest, l: limits, g: yes},
+		{name: "a skip as a by-product: --yes never stands for it", o: replay, l: limits, g: yes, needed: true, word: "billing", flags: []string{"--allow-skip", "or --rewind-only"}},
+		{name: "a skip as a by-product, allowed", o: replay, l: limits, g: Given{Yes: true, Allowed: Allowed{AllowSkip}}},
+		{name: "a large skip that was asked for", o: toLatest, l: Limits{MaxSkip: 3999}, g: yes, needed: true, word: "billing", flags: []string{"--max-skip 4000"}},
+		{name: "a large skip that was allowed", o: replay, l: Limits{MaxSkip: 3999}, g: Given{Yes: true, Allowed: Allowed{AllowSkip}}, needed: true, word: "billing", flags: []string{"--max-skip 4000"}},
+		{name: "a skip of exactly the limit", o: toLatest, l: Limits{MaxSkip: 4000}, g: yes},
+		{name: "protected", o: toEarliest, l: Limits{MaxSkip: 1, Protected: true, ContextTyped: true}, g: yes, needed: true, word: "billing", flags: []string{"--confirm billing"}},
+		{name: "protected, confirmed", o: toEarliest, l: Limits{MaxSkip: 1, Protected: true, ContextTyped: true}, g: Given{Yes: true, Confirm: []string{"billing"}}},
+	} {
+		got, err := Ask(skipping(t, c.o), c.l, c.g)
+		if err != nil || got.Needed != c.needed || got.Word != c.word || !slices.Equal(got.Flags, c.flags) {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+		if c.needed {
+			wantRefused(t, got.Refused(), map[bool]Cause{true: CauseSkip, false: CauseConsent}[c.word != ""], c.flags...)
+		}
+	}
+}
+
+func TestConsentThatNothingStandsFor(t *testing.T) {
+	all := Given{Yes: true, Confirm: []string{"billing"}, Allowed: Allowed{AllowSkip, AllowNewGroup}}
+	_, err := Ask(skipping(t, toEarliest), Limits{ReadOnly: true, Context: "prod-eu"}, all)
+	wantRefused(t, err, CauseProtected, "prod-eu is read-only")
+	_, err = Ask(skipping(t, toEarliest), Limits{Protected: true, Context: "prod-eu"}, all)
+	wantRefused(t, err, CauseProtected, "--context prod-eu")
+	if c, err := Ask(skipping(t, to(1000)), Limits{ReadOnly: true}, Given{}); err != nil || c.Needed {
+		t.Errorf("a plan that changes nothing needs %+v, %v", c, err)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	plain, named := Consent{Needed: true}, Consent{Needed: true, Word: "billing"}
+	for text, want := range map[string]bool{"y\n": true, "yes\r\n": true, "Y": true, "": false, "n": false, "billing": false} {
+		if plain.Answer(text) != want {
+			t.Errorf("%q is %v", text, !want)
+		}
+	}
+	for text, want := range map[string]bool{"billing\n": true, "yes": false, "Billing": false, " billing": false, "": false} {
+		if named.Answer(text) != want {
+			t.Errorf("%q is %v where the name is asked for", text, !want)
+		}
+	}
+}
+
+// Waiting for an empty group changes what there is to skip: more than was agreed to needs a new answer.
+func TestWider(t *testing.T) {
+	a, b := skipping(t, toLatest), skipping(t, toLatest)
+	if got := Wider(a, b); got != nil {
+		t.Errorf("the same plan is wider: %v", got)
+	}
+	row(t, b, "orders:0").Effect.Skipped++
+	if got := strings.Join(Wider(a, b), ""); !strings.Contains(got, "4,001") {
+		t.Errorf("got %q", got)
+	}
+	if got := Wider(b, a); got != nil {
+		t.Errorf("less is wider: %v", got)
+	}
+}
