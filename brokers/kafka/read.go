@@ -18,7 +18,7 @@ var errTooOld = errors.New("the broker does not know this version of the request
 // an open transaction shows, and by topic id where the brokers know that. The list of all is asked by name too: by topic id it
 // leaves out topics that are no more. What is there by name and not by id belongs to an earlier topic of that name.
 func (g groupStore) Read(ctx context.Context, qs []offset.Query) []offset.Answer {
-	r, which := newReading(g.Cluster, qs)
+	r, which := newReading(g.Cluster, holdable(qs))
 	whole := !slices.ContainsFunc(qs, func(q offset.Query) bool { return q.Topics == nil })
 	var seen <-chan visibility
 	if !whole {
@@ -32,10 +32,45 @@ func (g groupStore) Read(ctx context.Context, qs []offset.Query) []offset.Answer
 		r.answer(i)
 	}
 	r.confirm(ctx)
+	r.qs = qs
+	for i := range qs {
+		r.refuseNames(i)
+	}
 	if seen != nil {
 		r.gaps(<-seen)
 	}
 	return r.out
+}
+
+// holdable are the queries without the partitions whose names Kafka cannot have: they would spoil the answer for the others.
+func holdable(qs []offset.Query) []offset.Query {
+	bad := func(p offset.Partition) bool { return badPartition(p) != nil }
+	out := qs
+	for i := range qs {
+		if !slices.ContainsFunc(qs[i].Expect, bad) {
+			continue
+		}
+		if &out[0] == &qs[0] {
+			out = slices.Clone(qs)
+		}
+		out[i].Expect = slices.DeleteFunc(slices.Clone(qs[i].Expect), bad)
+	}
+	return out
+}
+
+// refuseNames gives the partitions that were left out their errors.
+func (r *reading) refuseNames(i int) {
+	expect, answered := r.qs[i].Expect, r.out[i].Expected
+	if len(expect) == len(answered) {
+		return
+	}
+	all := make([]offset.Result[offset.Stored], len(expect))
+	for k, p := range expect {
+		if all[k].Err = badPartition(p); all[k].Err == nil {
+			all[k], answered = answered[0], answered[1:]
+		}
+	}
+	r.out[i].Expected = all
 }
 
 type reading struct {
@@ -71,6 +106,9 @@ func (r *reading) ask(ctx context.Context, which []int) (again []int) {
 	}
 	fs := r.c.find(ctx, names)
 	for k, i := range which {
+		if r.out[i].Err = badGroup(names[k]); r.out[i].Err != nil {
+			fs[k] = &coordinator{err: r.out[i].Err}
+		}
 		r.out[i].Err = fs[k].err
 	}
 	var asks []*fetchAsk

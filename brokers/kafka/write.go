@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -55,7 +56,7 @@ func (w *writing) read(ctx context.Context, which []int) []offset.Result[offset.
 func (w *writing) check(ctx context.Context) (which []int) {
 	var able []int
 	for i, c := range w.ch {
-		if w.out[i].Err = impossible(c); w.out[i].Err == nil {
+		if w.out[i].Err = impossible(w.group, c); w.out[i].Err == nil {
 			able = append(able, i)
 		}
 	}
@@ -79,11 +80,12 @@ func (w *writing) check(ctx context.Context) (which []int) {
 }
 
 // impossible is why a change can never be written.
-func impossible(c offset.Change) error {
+func impossible(group string, c offset.Change) error {
+	if err := cmp.Or(badGroup(group), badPartition(c.Partition)); err != nil {
+		return err
+	}
 	_, ok := number(c.To)
 	switch {
-	case c.Partition.Broker != "":
-		return fmt.Errorf("%v: a Kafka partition has no broker's name: %w", c.Partition, offset.ErrUnsupported)
 	case c.To.State == offset.Absent && c.To.Raw == nil, ok:
 		return nil
 	case c.To.State == offset.Set:
