@@ -114,7 +114,7 @@ func (c *comparing) row(g *GroupReport, r *Row, p Point) {
 	}
 	if r.Move != nil && r.Move.Unmoved {
 		found = append(found, Finding{Verdict: Stalled, cause: noMovement,
-			Text: fmt.Sprintf("unmoved at %d for %s, with %s unread; no position is wrong: is the job stuck?", p.Next, positions.Span(c.over), plural(r.Lag, "record"))})
+			Text: fmt.Sprintf("unmoved at %d for %s, with %s unread; the position is right, the job is stuck or stopped", p.Next, positions.Span(c.over), plural(r.Lag, "record"))})
 	}
 	if both && !remade && r.Stored.Value.Next < p.Next {
 		found = append(found, c.movedBack(g, r, p))

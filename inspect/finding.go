@@ -83,7 +83,7 @@ func (c *classifier) text(g *GroupReport, k cause, rows []*Row, t sums) string {
 	case absentTopic:
 		return "nothing is stored for the topic; consume starts by its start policy, at " + startText(rows, c) + goneText(t)
 	case oldUnread:
-		return c.staleText(t) + goneText(t) + "; no position is wrong: is the job running, and fast enough?"
+		return c.staleText(t) + goneText(t) + "; the position is right, the job is slow or stopped"
 	case oldPosition:
 		return "the last position was written " + positions.Span(c.policy.Now.Sub(t.wrote)) + " ago, and " + plural(t.lag, "record") + one(int(t.lag), " is", " are") + " unread"
 	case nearlyGone:

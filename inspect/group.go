@@ -163,10 +163,19 @@ func (c *classifier) notes(g *GroupReport) (out []string) {
 	case v.Kind == "broadcast":
 		out = append(out, "broadcast: the positions that count lie on the clients")
 	}
+	if c.Own && c.kafka && v.Phase == offset.Live && repairable(g) {
+		out = append(out, fmt.Sprintf("live: Kafka takes no outside commit while a member lives, so a reset waits until all have stopped (%s); reset --wait-empty 120s writes the moment it is empty",
+			plural(int64(len(v.Members)), "member")))
+	}
 	if !c.Own && v.Phase == offset.Live {
 		out = append(out, fmt.Sprintf("the broker has a live group of this name with %s; the positions shown are those of the store", plural(int64(len(v.Members)), "member")))
 	}
 	return out
+}
+
+// repairable: a command is offered for some row.
+func repairable(g *GroupReport) bool {
+	return slices.ContainsFunc(g.Rows, func(r Row) bool { return len(r.Findings) > 0 && len(r.Findings[0].Repairs) > 0 })
 }
 
 // owned is one assignment of a group.
