@@ -17,7 +17,7 @@ func TestPartitionText(t *testing.T) {
 		"orders:0:2":                {"orders:0", "", 2},
 		"%RETRY%billing@b:1:0":      {"%RETRY%billing", "b:1", 0},
 		"orders@a@b:2147483647":     {"orders", "a@b", 2147483647},
-		" orders :0":                {" orders ", "", 0},
+		"or ders:0":                 {"or ders", "", 0},
 		"a-b_c.%RETRY%x|y@broker:9": {"a-b_c.%RETRY%x|y", "broker", 9},
 	} {
 		got, err := ParsePartition(text)

@@ -22,7 +22,7 @@ func parseCSV(data []byte) (File, error) {
 	var c collector
 	for first := true; ; first = false {
 		row, err := r.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return File{Sets: c.all()}, nil
 		}
 		if err != nil {

@@ -72,7 +72,7 @@ func FormatDuration(d time.Duration) string {
 	for _, u := range units[1:] {
 		if n := d / u.length; n > 0 {
 			b.WriteString(strconv.FormatInt(int64(n), 10) + u.name)
-			d -= n * u.length
+			d %= u.length
 		}
 	}
 	return b.String()

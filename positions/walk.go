@@ -40,7 +40,7 @@ func (e *lineError) Unwrap() error { return e.err }
 
 func (w *walker) token() (json.Token, error) {
 	t, err := w.dec.Token()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = errors.New("it ends in the middle")
 	}
 	if err != nil {
@@ -51,7 +51,7 @@ func (w *walker) token() (json.Token, error) {
 
 // end makes sure that nothing follows.
 func (w *walker) end() error {
-	if _, err := w.dec.Token(); err != io.EOF {
+	if _, err := w.dec.Token(); !errors.Is(err, io.EOF) {
 		return w.fail(errors.New("something follows the end"))
 	}
 	return nil
