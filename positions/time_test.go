@@ -129,23 +129,6 @@ func TestTimeRefused(t *testing.T) {
 	}
 }
 
-// The machine's zone decides nothing.
-func TestTimeIgnoresTheMachine(t *testing.T) {
-	old := time.Local
-	defer func() { time.Local = old }()
-	time.Local = zone(t, "Asia/Kolkata")
-	got, err := Clock{Now: now}.Time("2024-06-01T10:00:00+05:30")
-	if err != nil || utc(got) != "2024-06-01T04:30:00Z" {
-		t.Error(got, err)
-	}
-	if got, err := (Clock{Now: now}).Time("2024-06-01T10:00:00"); err == nil {
-		t.Error(got)
-	}
-	if z, err := Zone("Local"); err == nil {
-		t.Error(z)
-	}
-}
-
 func TestZone(t *testing.T) {
 	for _, name := range []string{"", "Local", "Europe/Atlantis", "../etc/passwd", "+99:00", "+5:30", "CEST"} {
 		if z, err := Zone(name); err == nil {
