@@ -12,6 +12,7 @@ type Ask struct {
 	Groups    []string                    // sorted, literal; nil: every group of the store
 	Topics    []string                    // sorted, literal; nil: every topic that a group has something stored for
 	AllTopics bool                        // with Topics nil: every topic of the cluster that is not internal
+	Vanished  bool                        // Topics were named some time ago: one that does not exist by now has no lines, and that is no error
 	Select    func(offset.Partition) bool // which partitions are meant; nil: all. The others of a topic still decide Line.Beside
 	Isolation offset.Isolation
 	Now       time.Time

@@ -122,7 +122,7 @@ func mentioned(answers []offset.Answer) []string {
 
 // missingTopics is the error of topics that were named, do not exist, and have nothing stored.
 func (t *taking) missingTopics(ctx context.Context) error {
-	if t.ask.Topics == nil {
+	if t.ask.Topics == nil || t.ask.Vanished {
 		return nil
 	}
 	var missing []string
