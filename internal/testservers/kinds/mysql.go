@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/offsetctl/offsetctl/internal/testservers/artifacts"
 	"github.com/offsetctl/offsetctl/internal/testservers/machine"
@@ -35,8 +36,8 @@ func startMySQL(ctx context.Context, i *machine.Instance) error {
 		return err
 	}
 	server := []string{filepath.Join(base, "bin", "mysqld"), "--no-defaults", "--basedir=" + base, "--datadir=" + data}
-	create := append(server, "--initialize-insecure", "--innodb-redo-log-capacity=64M")
-	if err := i.Exec(ctx, mariadbUser, nil, create...); err != nil {
+	create := []string{"--initialize-insecure", "--innodb-redo-log-capacity=64M"}
+	if err := i.Exec(ctx, mariadbUser, nil, slices.Concat(server, create)...); err != nil {
 		return err
 	}
 	port, err := machine.Port()
@@ -48,10 +49,11 @@ func startMySQL(ctx context.Context, i *machine.Instance) error {
 	err = i.Run(ctx, machine.Node{
 		Name: "server",
 		User: mariadbUser,
-		Command: append(server,
-			"--socket="+socket, "--pid-file="+pidFile, fmt.Sprintf("--port=%d", port), "--bind-address=127.0.0.1",
+		Command: slices.Concat(server, []string{
+			"--socket=" + socket, "--pid-file=" + pidFile, fmt.Sprintf("--port=%d", port), "--bind-address=127.0.0.1",
 			"--mysqlx=OFF", "--skip-name-resolve", "--secure-file-priv=", "--performance-schema=OFF", "--skip-log-bin",
-			"--local-infile=1", "--innodb-redo-log-capacity=64M", "--innodb-buffer-pool-size=64M"),
+			"--local-infile=1", "--innodb-redo-log-capacity=64M", "--innodb-buffer-pool-size=64M",
+		}),
 		Ready: sqlAnswers("mysql", root),
 		BeforeStart: func() error { // a killed server leaves a lock that names its number, which may be another's now
 			return errors.Join(removeIfThere(socket+".lock"), removeIfThere(pidFile))

@@ -32,19 +32,21 @@ SERVERS=newest leaves out the old versions, MYSQL8=1 adds mysql8.
 // errUsage is a command line that was not understood; the usage was printed.
 var errUsage = errors.New("usage")
 
-func main() {
+func main() { os.Exit(exitCodeOf(os.Args[1:])) }
+
+func exitCodeOf(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	code, err := dispatch(ctx, os.Args[1:])
-	if errors.Is(err, errUsage) {
+	code, err := dispatch(ctx, args)
+	switch {
+	case errors.Is(err, errUsage):
 		fmt.Fprint(os.Stderr, usage)
-		os.Exit(2)
-	}
-	if err != nil {
+		return 2
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "test servers:", err)
-		os.Exit(1)
+		return 1
 	}
-	os.Exit(code)
+	return code
 }
 
 func dispatch(ctx context.Context, args []string) (int, error) {
