@@ -91,7 +91,7 @@ type docMove struct {
 }
 
 func newDocument(r *inspect.Report, o InspectOptions) document {
-	h := o.Header.of(r.Survey)
+	h := o.Header.Of(r.Survey)
 	d := document{Schema: SchemaInspect, Taken: r.Survey.Taken.UTC(), Context: h.Context, Broker: h.Product, Cluster: h.Cluster, Store: h.Store,
 		Isolation: r.Survey.Ask.Isolation.String(), Verdict: r.Verdict, Incomplete: r.Incomplete, ExitCode: inspect.ExitCode(r, o.FailOn),
 		Findings: r.Findings, Gaps: texts(r.Survey.Gaps), Groups: []docGroup{}}

@@ -34,8 +34,8 @@ func (h Header) String() string {
 	return s
 }
 
-// of fills in what the survey knows.
-func (h Header) of(sv *inspect.Survey) Header {
+// Of fills in what the survey knows.
+func (h Header) Of(sv *inspect.Survey) Header {
 	if h.Product == "" {
 		h.Product = sv.Topology.Product
 	}

@@ -81,7 +81,7 @@ func (p *printer) room() int {
 
 func (p *printer) report() {
 	if !p.o.Quiet {
-		p.line("%s   %s", p.p.bold(p.o.Header.of(p.r.Survey).String()), ends(p.r.Survey))
+		p.line("%s   %s", p.p.bold(p.o.Header.Of(p.r.Survey).String()), ends(p.r.Survey))
 	}
 	for _, e := range p.r.Survey.Gaps {
 		p.line("as far as this user may see: %v", e)

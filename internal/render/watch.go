@@ -40,7 +40,7 @@ func (p *printer) watchHeader(frames []*inspect.Report) string {
 	if over := p.r.Survey.Taken.Sub(frames[0].Survey.Taken); over > 0 {
 		right += ", over the last " + positions.Span(over.Round(time.Second))
 	}
-	return aside(p.p.bold(p.o.Header.of(p.r.Survey).String()), right, p.room())
+	return aside(p.p.bold(p.o.Header.Of(p.r.Survey).String()), right, p.room())
 }
 
 func (p *printer) watchGroup(g *inspect.GroupReport) {
