@@ -4,30 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/offsetctl/offsetctl/inspect"
 	"github.com/offsetctl/offsetctl/offset"
 )
 
 // Run is what a write needs. All of it comes from the command line, the clock too.
 type Run struct {
+	Broker  offset.Broker
 	Store   offset.Store
+	Own     bool // Store is the broker's own
 	Journal *Journal
-	// Look surveys the groups and topics of a plan as they are now, asking for every partition of these topics.
-	Look func(ctx context.Context, groups, topics []string) (*inspect.Survey, error)
-	// Describe answers groups as the broker knows them; only WaitEmpty needs it.
-	Describe func(ctx context.Context, groups []string) []offset.Result[offset.Group]
+
 	Now      func() time.Time
 	Wait     func(ctx context.Context, d time.Duration) error // sleeps; its error is ctx's
 	Progress func(stage string, done, total int)              // may be nil
 
-	Origin  Origin        // who runs it, with the identities of the broker and the store in use
-	Allowed Allowed       // flags that overrule refusals
-	Clamp   bool          // targets that retention has passed go to the log start
-	Settle  time.Duration // how far apart to look where the store does not know who consumes; 0: no look, and no proof
-	Timeout time.Duration // of each request to the store once writing has begun; 0: none. An interruption never cuts a write
+	Isolation offset.Isolation
+	Origin    Origin        // who runs it, with the identities of the broker and the store in use
+	Allowed   Allowed       // flags that overrule refusals
+	Clamp     bool          // targets that retention has passed go to the log start
+	Settle    time.Duration // how far apart to look where the store does not know who consumes; 0: no look, and no proof
+	Timeout   time.Duration // of each request to the store once writing has begun; 0: none. An interruption never cuts a write
 }
 
 // applying is one Apply under way.
@@ -77,7 +75,6 @@ func (r *Run) Apply(ctx context.Context, p *Plan) (*Applied, error) {
 
 // today checks p against what is there now.
 func (r *Run) today(ctx context.Context, p *Plan) (*Plan, error) {
-	groups, topics := p.names()
 	last := ""
 	if !p.Empty() {
 		var err error
@@ -85,7 +82,7 @@ func (r *Run) today(ctx context.Context, p *Plan) (*Plan, error) {
 			return nil, journalRefused(err)
 		}
 	}
-	sv, err := r.Look(ctx, groups, topics)
+	sv, err := r.Look(ctx, p.Rows())
 	if err != nil {
 		return nil, fmt.Errorf("nothing was written: %w", err)
 	}
@@ -104,17 +101,6 @@ func (r *Run) today(ctx context.Context, p *Plan) (*Plan, error) {
 
 func journalRefused(err error) error {
 	return &Refused{[]Reason{{Cause: CauseJournal, Err: err, Text: err.Error(), Next: "nothing is written without a journal: make it writable, or name another one in the context"}}}
-}
-
-func (p *Plan) names() (groups, topics []string) {
-	for _, g := range p.Groups {
-		groups = append(groups, g.Name)
-		for _, it := range g.Items {
-			topics = append(topics, it.Partition.Topic)
-		}
-	}
-	slices.Sort(topics)
-	return groups, slices.Compact(topics)
 }
 
 // prepare makes an outcome for every row.

@@ -121,7 +121,7 @@ func (p *Plan) newNames() string {
 // Wider says what a plan made anew does beyond the one that was agreed to; nothing: the consent still holds.
 func Wider(agreed, now *Plan) (out []string) {
 	a, b := agreed.Totals(), now.Totals()
-	if b.Skips > a.Skips {
+	if now.Kind != KindUndo && b.Skips > a.Skips {
 		out = append(out, fmt.Sprintf("it skips %s unread records by now, not %s", count(b.Skips), count(a.Skips)))
 	}
 	if b.Deletes > a.Deletes {

@@ -19,7 +19,7 @@ func (r *Run) WaitEmpty(ctx context.Context, groups []string, limit time.Duratio
 	for {
 		var reasons []Reason
 		members := 0
-		for i, g := range r.Describe(ctx, groups) {
+		for i, g := range r.Broker.Describe(ctx, groups) {
 			switch {
 			case g.Err != nil:
 				reasons = append(reasons, Reason{Cause: CauseUnknown, Group: groups[i], Err: g.Err, Text: fmt.Sprintf("group %s: whether it is live could not be told: %v", groups[i], g.Err)})

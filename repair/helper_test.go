@@ -70,12 +70,8 @@ func runner(t testing.TB, w *inspecttest.World, s offset.Store) *Run {
 		s = w.Positions()
 	}
 	return &Run{
-		Store: s, Journal: NewJournal(OpenDir(filepath.Join(t.TempDir(), "journal"))), Origin: here,
-		Look: func(ctx context.Context, groups, topics []string) (*inspect.Survey, error) {
-			return inspect.Take(ctx, w.Broker(), s, w.Caps.Members, inspect.Ask{Groups: groups, Topics: topics, Now: c.now})
-		},
-		Describe: w.Broker().Describe,
-		Now:      func() time.Time { return c.now }, Wait: c.wait, Settle: 10 * time.Second,
+		Broker: w.Broker(), Own: w.Caps.Members, Store: s, Journal: NewJournal(OpenDir(filepath.Join(t.TempDir(), "journal"))), Origin: here,
+		Now: func() time.Time { return c.now }, Wait: c.wait, Settle: 10 * time.Second,
 	}
 }
 

@@ -18,7 +18,7 @@ func Renew(p *Plan, sv *inspect.Survey, clamp bool) (*Plan, error) {
 		g := &q.Groups[i]
 		for j := range g.Items {
 			it := &g.Items[j]
-			if r := renewItem(q, it, find(sv, g.Name, it.Partition), clamp, whole(sv, g.Name)); r != nil {
+			if r := renewItem(q, it, find(sv, g.Name, it.Partition), clamp); r != nil {
 				r.Group, r.Partition = g.Name, &it.Partition
 				it.Refused = r.Text
 				reasons = append(reasons, *r)
@@ -44,18 +44,8 @@ func find(sv *inspect.Survey, group string, p offset.Partition) *inspect.Line {
 	return &sv.Lines[i]
 }
 
-// whole: the survey has every position of the group, so that one without a line is not there.
-func whole(sv *inspect.Survey, group string) bool {
-	i := slices.IndexFunc(sv.Groups, func(l inspect.GroupLine) bool { return l.Name == group })
-	return i >= 0 && sv.Groups[i].Err == nil && len(sv.Groups[i].Gaps) == 0 && len(sv.Gaps) == 0
-}
-
-func renewItem(p *Plan, it *Item, l *inspect.Line, clamp, whole bool) *Reason {
+func renewItem(p *Plan, it *Item, l *inspect.Line, clamp bool) *Reason {
 	if it.Action == Keep {
-		return nil
-	}
-	if l == nil && it.Action == Delete && whole {
-		it.Action, it.Note, it.there = Keep, "already there", true
 		return nil
 	}
 	if l == nil {

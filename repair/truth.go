@@ -8,7 +8,7 @@ import (
 )
 
 // Truth says what became of every row of an entry whose journal does not say it, by what is stored now: what should have been
-// written is there, or what was there before, or neither. sv is a survey of the entry's groups and topics as they are now.
+// written is there, or what was there before, or neither. sv is what Run.Look answers for e.Rows.
 func Truth(e *Entry, sv *inspect.Survey) []Outcome {
 	var out []Outcome
 	for _, g := range e.Groups {

@@ -14,8 +14,8 @@ type UndoOptions struct {
 	Origin      Origin
 }
 
-// MakeUndo plans to take a journal entry back. What is there now decides, not what the journal hoped: sv is a survey of the
-// entry's groups and topics as they are now. The plan is never nil; Item.To is what was there before, Item.Written what the entry
+// MakeUndo plans to take a journal entry back. What is there now decides, not what the journal hoped: sv is what Run.Look
+// answers for e.Rows. The plan is never nil; Item.To is what was there before, Item.Written what the entry
 // wrote, Item.From what is there now. The error is a *Refused.
 func MakeUndo(e *Entry, sv *inspect.Survey, o UndoOptions) (*Plan, error) {
 	u := undoing{e: e, sv: sv, o: o}
