@@ -114,7 +114,7 @@ func (c *Client) Do(ctx context.Context, addr string, r Request) (*Command, erro
 // try asks once, and once more where a connection that was already open turns out to be dead.
 func (c *Client) try(parent context.Context, addr string, r Request) (*Command, error) {
 	limit := c.o.Timeout + r.Wait
-	ctx, cancel := context.WithTimeoutCause(parent, limit, errNoAnswer(limit))
+	ctx, cancel := context.WithTimeoutCause(parent, limit, noAnswerError(limit))
 	defer cancel()
 	for {
 		cn, fresh, stage, err := c.connection(ctx, addr)
@@ -147,9 +147,9 @@ func (c *Client) answer(addr string, call Code, a *Command) (*Command, error) {
 	return a, nil
 }
 
-type errNoAnswer time.Duration
+type noAnswerError time.Duration
 
-func (e errNoAnswer) Error() string { return fmt.Sprintf("no answer within %v", time.Duration(e)) }
+func (e noAnswerError) Error() string { return fmt.Sprintf("no answer within %v", time.Duration(e)) }
 
 func (c *Client) failed(parent context.Context, addr string, call Code, stage Stage, err error, cn *conn) error {
 	if cause := context.Cause(parent); cause != nil {
@@ -163,7 +163,7 @@ func (c *Client) failed(parent context.Context, addr string, call Code, stage St
 	case stage == StageTLS && isLost(err):
 		e.Hint = "it closed the connection: TLS may be off there, or ask for a client certificate"
 	case cn != nil && isLost(err):
-		if _, answered := cn.lost(); !answered && errors.Is(err, io.EOF) && c.o.TLS == nil {
+		if answered, _ := cn.lost(); !answered && errors.Is(err, io.EOF) && c.o.TLS == nil {
 			e.Hint = "it closed the connection: it may want TLS, or be no RocketMQ server"
 		}
 	}
@@ -199,7 +199,7 @@ func (c *Client) connection(ctx context.Context, addr string) (cn *conn, fresh b
 	closed := c.closed
 	c.mu.Unlock()
 	if closed {
-		nc.Close()
+		_ = nc.Close()
 		return nil, false, StageConnect, errClosed
 	}
 	s.conn = newConn(nc, c.o.FrameLimit)
@@ -221,7 +221,7 @@ func (c *Client) dial(ctx context.Context, addr string) (net.Conn, Stage, error)
 	}
 	tc := tls.Client(nc, cfg)
 	if err := tc.HandshakeContext(ctx); err != nil {
-		nc.Close()
+		_ = nc.Close()
 		return nil, StageTLS, cause(ctx, err)
 	}
 	return tc, StageTLS, nil

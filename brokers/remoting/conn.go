@@ -56,7 +56,7 @@ func (c *conn) read() {
 }
 
 func (c *conn) end(err error) {
-	c.nc.Close()
+	_ = c.nc.Close()
 	c.mu.Lock()
 	if c.err == nil {
 		c.err = err
@@ -72,7 +72,7 @@ func (c *conn) close() {
 		c.err = errClosed
 	}
 	c.mu.Unlock()
-	c.nc.Close()
+	_ = c.nc.Close()
 	<-c.done
 }
 
@@ -85,11 +85,11 @@ func (c *conn) alive() bool {
 	}
 }
 
-// lost is why the connection ended, and whether it ever answered.
-func (c *conn) lost() (err error, answered bool) {
+// lost is whether the connection ever answered, and why it ended.
+func (c *conn) lost() (answered bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.err, c.answered
+	return c.answered, c.err
 }
 
 // ask sends the command and waits for its answer until ctx is done.
@@ -123,7 +123,7 @@ func (c *conn) ask(ctx context.Context, cmd *Command) (*Command, Stage, error) {
 			return a, StageAnswer, nil
 		default:
 		}
-		err, _ := c.lost()
+		_, err := c.lost()
 		return nil, StageAnswer, err
 	}
 }
@@ -141,7 +141,7 @@ func (c *conn) write(ctx context.Context, frame []byte) error {
 		_, err = c.nc.Write(frame)
 	}
 	if err != nil {
-		c.nc.Close()
+		_ = c.nc.Close()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			err = context.DeadlineExceeded
 		}

@@ -26,7 +26,7 @@ func TestFrameRoundTrip(t *testing.T) {
 			t.Fatalf("%+v, %v", out, err)
 		}
 	}
-	if _, err := ReadCommand(r, 1<<20); err != io.EOF {
+	if _, err := ReadCommand(r, 1<<20); !errors.Is(err, io.EOF) {
 		t.Fatal("after the last frame:", err)
 	}
 	if !bytes.Contains(frame, []byte(`"language":"GO"`)) {

@@ -92,13 +92,11 @@ func decodeMessage(b []byte) (m Message, err error) {
 	m.Reconsumed = int32(r.uint32())
 	r.take(8) // transaction
 	body := r.take(int64(int32(r.uint32())))
-	topicLen := int64(0)
 	if magic == magicV2 {
-		topicLen = int64(r.uint16())
+		m.Topic = string(r.take(int64(r.uint16())))
 	} else {
-		topicLen = int64(r.uint8())
+		m.Topic = string(r.take(int64(r.uint8())))
 	}
-	m.Topic = string(r.take(topicLen))
 	m.Properties = parseMessageProperties(string(r.take(int64(r.uint16()))))
 	if r.short {
 		return m, errMessage

@@ -30,6 +30,7 @@ type Cluster struct {
 	mu        sync.Mutex
 	preferred int                          // the name server that answered last
 	masters   map[string]string            // address of the master by broker name; "" where there is none
+	seen      map[string]bool              // brokers that were there once
 	routes    map[string]remoting.Route    // by topic, the latest
 	configs   map[string]map[string]string // by address
 	version   int                          // of the name server
@@ -65,7 +66,7 @@ func open(env offset.Env, a address.Address) (*Cluster, error) {
 	}
 	c := &Cluster{
 		env: env, servers: a.Hosts, client: remoting.New(o), pace: usualPace,
-		masters: map[string]string{}, routes: map[string]remoting.Route{}, configs: map[string]map[string]string{}, clusters: map[string]bool{},
+		masters: map[string]string{}, seen: map[string]bool{}, routes: map[string]remoting.Route{}, configs: map[string]map[string]string{}, clusters: map[string]bool{},
 	}
 	if names := a.Get("brokers"); names != "" {
 		c.expected = strings.Split(names, ",")

@@ -20,6 +20,9 @@ func (c *Cluster) askNameServers(ctx context.Context, ask func(addr string) erro
 	var unknown error
 	var failed []error
 	for i := range c.servers {
+		if i > 0 && ctx.Err() != nil {
+			break
+		}
 		k := (first + i) % len(c.servers)
 		err := ask(c.servers[k])
 		switch {
@@ -69,7 +72,7 @@ func (c *Cluster) route(ctx context.Context, topic string) (r remoting.Route, er
 // learn remembers the brokers of an answer; c.mu is held.
 func (c *Cluster) learn(brokers []remoting.RouteBroker) {
 	for _, b := range brokers {
-		c.masters[b.Name] = b.Master()
+		c.masters[b.Name], c.seen[b.Name] = b.Master(), true
 		if b.Cluster != "" {
 			c.clusters[b.Cluster] = true
 		}

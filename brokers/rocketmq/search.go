@@ -45,9 +45,6 @@ func (w walk) from(ctx context.Context, guess int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(ms) > 0 && ms[0].Offset >= guess {
-		guess = ms[0].Offset // it was at the start, or the messages before are gone
-	}
 	switch {
 	case len(ms) == 0:
 		return offset.NoRecord, nil

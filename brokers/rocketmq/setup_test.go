@@ -32,14 +32,7 @@ func connect(t testing.TB, env offset.Env, servers []string, options ...string) 
 	if len(options) > 0 {
 		text += "?" + strings.Join(options, "&")
 	}
-	a, err := address.Parse(text, []address.Form{Form})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, err = a.Reveal(address.Secrets{}); err != nil {
-		t.Fatal(err)
-	}
-	b, err := Open(t.Context(), env, a)
+	b, err := Open(t.Context(), env, parsed(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,9 +40,21 @@ func connect(t testing.TB, env offset.Env, servers []string, options ...string) 
 	return b.(*Cluster)
 }
 
-// hurried watches live groups at a thousandth of the usual pace.
+func parsed(t testing.TB, text string) address.Address {
+	t.Helper()
+	a, err := address.Parse(text, []address.Form{Form})
+	if err == nil {
+		a, err = a.Reveal(address.Secrets{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// hurried watches live groups at a quicker pace.
 func hurried(c *Cluster) *Cluster {
-	c.pace = pace{poll: 2 * time.Millisecond, kept: 600 * time.Millisecond, told: 300 * time.Millisecond, stored: 120 * time.Millisecond, hidden: 50 * time.Millisecond}
+	c.pace = pace{poll: 2 * time.Millisecond, kept: 2 * time.Second, told: time.Second, stored: time.Second, hidden: 50 * time.Millisecond}
 	return c
 }
 

@@ -32,7 +32,7 @@ func (c *Cluster) Topology(ctx context.Context, topics []string) (offset.Topolog
 		}
 		t.Topics = append(t.Topics, topicOf(name, routes[i]))
 	}
-	if err := c.brokers(ctx, &t, all); err != nil {
+	if err := c.brokers(ctx, &t, routes, all); err != nil {
 		return t, err
 	}
 	c.mu.Lock()
@@ -109,27 +109,37 @@ func queueIDs(r remoting.Route, q remoting.RouteQueues) []int32 {
 	return ids
 }
 
-// brokers lists the brokers that were met and those that should have been.
-func (c *Cluster) brokers(ctx context.Context, t *offset.Topology, all bool) error {
-	if missing := c.unmet(); len(missing) > 0 && !all {
-		// It may be that none of these topics lies on them.
+// brokers lists the brokers that are there and those that should be: the expected ones, and those that were there before.
+func (c *Cluster) brokers(ctx context.Context, t *offset.Topology, routes []offset.Result[remoting.Route], all bool) error {
+	met := map[string]bool{}
+	for _, r := range routes {
+		for _, b := range r.Value.Brokers {
+			met[b.Name] = true
+		}
+	}
+	c.mu.Lock()
+	should := slices.Concat(c.expected, slices.Collect(maps.Keys(c.seen)))
+	c.mu.Unlock()
+	if !all && slices.ContainsFunc(should, func(n string) bool { return !met[n] }) {
+		// Dead, or none of these topics lies there.
 		if _, _, err := c.allMasters(ctx); err != nil {
 			return err
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.masters)) {
-		s := offset.Server{Name: name, Addr: c.masters[name]}
-		if s.Addr == "" {
+	slices.Sort(should)
+	for _, name := range slices.Compact(should) {
+		if _, there := c.masters[name]; !there {
+			t.Brokers = append(t.Brokers, offset.Server{Name: name, Err: missing(name)})
+		}
+	}
+	for name, addr := range c.masters {
+		s := offset.Server{Name: name, Addr: addr}
+		if addr == "" {
 			s.Err = noMaster(name)
 		}
 		t.Brokers = append(t.Brokers, s)
-	}
-	for _, name := range c.expected {
-		if _, ok := c.masters[name]; !ok {
-			t.Brokers = append(t.Brokers, offset.Server{Name: name, Err: missing(name)})
-		}
 	}
 	slices.SortFunc(t.Brokers, func(a, b offset.Server) int { return strings.Compare(a.Name, b.Name) })
 	t.Whole = c.expected != nil
@@ -143,19 +153,7 @@ func (c *Cluster) brokers(ctx context.Context, t *offset.Topology, all bool) err
 }
 
 func missing(name string) error {
-	return fmt.Errorf("%s is expected (option brokers) and missing, so its queues are not known: %w", name, errNoMaster)
-}
-
-// unmet are the expected brokers that no answer has named yet.
-func (c *Cluster) unmet() (names []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, n := range c.expected {
-		if _, ok := c.masters[n]; !ok {
-			names = append(names, n)
-		}
-	}
-	return names
+	return fmt.Errorf("%s should be there and is missing, so its queues are not known: %w", name, errNoMaster)
 }
 
 // product names the version of the brokers that were asked already, or else of the name server; c.mu is held.

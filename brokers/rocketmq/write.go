@@ -325,7 +325,7 @@ func (s store) CreateGroup(ctx context.Context, group string) error {
 // DeleteGroup deletes the group's settings on every broker, and its positions of all topics. It refuses while anybody consumes.
 func (s store) DeleteGroup(ctx context.Context, group string) error {
 	masters, gaps, err := s.allMasters(ctx)
-	if err = errors.Join(append(gaps, err)...); err != nil {
+	if err := errors.Join(append(gaps, err)...); err != nil {
 		return err
 	}
 	on, err := s.online(ctx, masters, group)
@@ -341,7 +341,7 @@ func (s store) DeleteGroup(ctx context.Context, group string) error {
 // onEvery does something on every master. None of them may be missing.
 func (s store) onEvery(ctx context.Context, f func(remoting.Broker) error) error {
 	masters, gaps, err := s.allMasters(ctx)
-	if err = errors.Join(append(gaps, err)...); err != nil {
+	if err := errors.Join(append(gaps, err)...); err != nil {
 		return err
 	}
 	errs := make([]error, len(masters))
