@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 func unique() string { return fmt.Sprintf("%x", rand.Uint64()) }
@@ -29,6 +30,7 @@ const (
 	pass   verdict = iota
 	drop           // cut before it reaches the server
 	orphan         // let it through, and cut before the answer comes back
+	late           // cut, and let the server have it a second later
 )
 
 func newProxy(t testing.TB, server string) *proxy {
@@ -60,17 +62,22 @@ func (p *proxy) set(f func([]byte) verdict) {
 
 // cutCommit cuts the connection of the next COMMIT; sent: the server still gets it.
 func (p *proxy) cutCommit(sent bool) {
+	if sent {
+		p.onCommit(orphan)
+	} else {
+		p.onCommit(drop)
+	}
+}
+
+// onCommit is the verdict on the next COMMIT.
+func (p *proxy) onCommit(v verdict) {
 	done := false
 	p.set(func(packet []byte) verdict {
-		switch {
-		case done || !bytes.Contains(packet, []byte("COMMIT")) || bytes.Contains(packet, []byte("COMMITTED")):
+		if done || !bytes.Contains(packet, []byte("COMMIT")) || bytes.Contains(packet, []byte("COMMITTED")) {
 			return pass
-		case sent:
-			done = true
-			return orphan
 		}
 		done = true
-		return drop
+		return v
 	})
 }
 
@@ -125,8 +132,12 @@ func (p *proxy) serve(client net.Conn) {
 		if p.judge != nil {
 			v = p.judge(buf[:n])
 		}
-		deaf = deaf || v == orphan
+		deaf = deaf || v == orphan || v == late
 		p.mu.Unlock()
+		if v == late {
+			_ = client.Close()
+			time.Sleep(time.Second)
+		}
 		if v == drop {
 			_ = client.Close()
 			_ = server.Close()

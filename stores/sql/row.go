@@ -89,22 +89,29 @@ func nextVersion(v offset.Version) int64 {
 	return n + 1 + rand.Int64N(1<<30)
 }
 
-// fold sorts rows and makes one of those that name the same partition: which of them holds nobody can say.
+// fold sorts rows and makes one of those that name the same partition: which of them holds nobody can say. Of a group's rows
+// those that name no partition come last.
 func fold(rows []row) []row {
 	slices.SortStableFunc(rows, func(a, b row) int {
 		if c := strings.Compare(a.group, b.group); c != 0 {
 			return c
+		}
+		if (a.bad != nil) != (b.bad != nil) {
+			if a.bad != nil {
+				return 1
+			}
+			return -1
 		}
 		return a.p.Compare(b.p)
 	})
 	out := rows[:0]
 	for i := 0; i < len(rows); {
 		j := i + 1
-		for j < len(rows) && rows[j].group == rows[i].group && rows[j].p == rows[i].p {
+		for j < len(rows) && rows[j].group == rows[i].group && rows[j].p == rows[i].p && rows[j].bad == nil {
 			j++
 		}
 		r := rows[i]
-		if j > i+1 {
+		if j > i+1 && r.bad == nil {
 			r = doubled(rows[i:j])
 		}
 		out = append(out, r)

@@ -52,16 +52,19 @@ type database struct {
 // on runs a test on every real server.
 func on(t *testing.T, f func(*testing.T, database)) {
 	for _, s := range servers {
-		t.Run(s.name, func(t *testing.T) {
-			addr := testservers.Need(t, s.name).Addr["plain"]
-			db, err := sql.Open(s.driver, s.dsn(addr))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = db.Close() })
-			f(t, database{s, addr, db})
-		})
+		t.Run(s.name, func(t *testing.T) { f(t, connect(t, s)) })
 	}
+}
+
+func connect(t *testing.T, s server) database {
+	t.Helper()
+	addr := testservers.Need(t, s.name).Addr["plain"]
+	db, err := sql.Open(s.driver, s.dsn(addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return database{s, addr, db}
 }
 
 // address is the database's address through addr, which may be a proxy's.

@@ -191,7 +191,8 @@ func (s *Store) lock(ctx context.Context, c *sqldb.Conn, group string, changes [
 func (s *Store) place(r row, group string, changes []offset.Change, out []offset.Result[offset.Stored]) {
 	i, found := slices.BinarySearchFunc(changes, r.p, func(c offset.Change, p offset.Partition) int { return c.Partition.Compare(p) })
 	switch {
-	case found && (r.group == group || !s.group.set()) && r.bad == nil:
+	case r.bad != nil:
+	case found && (r.group == group || !s.group.set()):
 		out[i].Value = r.s
 		if r.twice {
 			out[i].Err = fmt.Errorf("%s %w: table %s has more than one row for it (%s); delete all but one, and add a unique key on (%s)",
