@@ -1,4 +1,10 @@
-// Command offsetctl shows, judges and repairs the positions of stream consumers.
+// Command offsetctl shows where stream consumers stand, says what is wrong, and repairs it.
 package main
 
-func main() {}
+import (
+	"os"
+
+	"github.com/offsetctl/offsetctl/cmd"
+)
+
+func main() { os.Exit(cmd.Main()) }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"io/fs"
 	"reflect"
 	"strings"
@@ -300,23 +299,21 @@ func TestJournalBelowHome(t *testing.T) {
 	}
 }
 
-func TestCheckWrite(t *testing.T) {
+func TestGuard(t *testing.T) {
 	f := load(t, example)
 	for _, x := range []struct {
-		name    string
-		given   Given
-		confirm string
-		want    string
+		name                       string
+		given                      Given
+		protected, readOnly, typed bool
+		by                         string
 	}{
-		{"not protected", Given{Env: env()}, "", ""},
-		{"protected", Given{Context: "prod-eu", Env: env()}, "", "a write needs --confirm with the group's name; --yes is not enough"},
-		{"protected, confirmed", Given{Context: "prod-eu", Env: env()}, "billing", ""},
-		{"protected, another confirmed", Given{Context: "prod-eu", Env: env()}, "billings", `--confirm names "billings", not the group "billing"`},
-		{"protected, not typed", Given{Env: env("OFFSETCTL_CONTEXT=prod-eu")}, "billing", "a write needs --context prod-eu and --confirm"},
-		{"protected, by its address", Given{Broker: "kafka://K2.prod-eu:9093,k1.prod-eu:9093", Env: env()}, "billing", "context prod-eu is protected: a write needs --context prod-eu"},
-		{"another address", Given{Broker: "kafka://k9", Env: env()}, "", ""},
-		{"read-only", Given{Context: "audit", Env: env()}, "billing", "context audit is read-only"},
-		{"read-only, by its address", Given{Env: env("OFFSETCTL_BROKER=kafka://audit")}, "billing", "context audit is read-only"},
+		{"not protected", Given{Env: env()}, false, false, false, "dev"},
+		{"protected, typed", Given{Context: "prod-eu", Env: env()}, true, false, true, "prod-eu"},
+		{"protected, not typed", Given{Env: env("OFFSETCTL_CONTEXT=prod-eu")}, true, false, false, "prod-eu"},
+		{"protected, by its address", Given{Broker: "kafka://K2.prod-eu:9093,k1.prod-eu:9093", Env: env()}, true, false, false, "prod-eu"},
+		{"another address", Given{Broker: "kafka://k9", Env: env()}, false, false, false, ""},
+		{"read-only", Given{Context: "audit", Env: env()}, false, true, true, "audit"},
+		{"read-only, by its address", Given{Env: env("OFFSETCTL_BROKER=kafka://audit")}, false, true, false, "audit"},
 	} {
 		x.given.Same = same
 		s, err := Resolve(f, x.given)
@@ -324,9 +321,8 @@ func TestCheckWrite(t *testing.T) {
 			t.Errorf("%s: %v", x.name, err)
 			continue
 		}
-		err = s.CheckWrite("billing", x.confirm)
-		if x.want == "" && err != nil || x.want != "" && (!errors.Is(err, ErrProtected) || !strings.Contains(err.Error(), x.want)) {
-			t.Errorf("%s: %v, want %q", x.name, err, x.want)
+		if s.Protected != x.protected || s.ReadOnly != x.readOnly || s.TypedContext != x.typed || s.GuardedBy() != x.by {
+			t.Errorf("%s: %+v, guarded by %q", x.name, s, s.GuardedBy())
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package config reads the contexts file, and decides which broker, store and journal a command works with.
 // It is pure: files and the environment come in as functions. Its errors are mistakes of the configuration or of the
-// command line, except ErrProtected.
+// command line.
 package config
 
 import (

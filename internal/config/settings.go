@@ -145,31 +145,10 @@ func (f File) guarded(s *Settings, same func(a, b string) bool) {
 	}
 }
 
-// ErrProtected is every refusal of CheckWrite: the context forbids the write, not its outcome.
-var ErrProtected = errors.New("protected")
-
-type protectedError string
-
-func (e protectedError) Error() string      { return string(e) }
-func (protectedError) Is(target error) bool { return target == ErrProtected }
-
-// CheckWrite tells whether the context allows a write to the group, confirm being the group's name as it was typed with --confirm.
-func (s Settings) CheckWrite(group, confirm string) error {
-	name := s.Context
-	if name == "" {
-		name = s.guard
+// GuardedBy is the context that protects the broker: the one in use, or one that has it, too.
+func (s Settings) GuardedBy() string {
+	if s.Context != "" {
+		return s.Context
 	}
-	switch {
-	case s.ReadOnly:
-		return protectedError(fmt.Sprintf("context %s is read-only: nothing is written", name))
-	case !s.Protected:
-		return nil
-	case !s.TypedContext:
-		return protectedError(fmt.Sprintf("context %s is protected: a write needs --context %s and --confirm with the group's name; --yes is not enough", name, name))
-	case confirm == "":
-		return protectedError(fmt.Sprintf("context %s is protected: a write needs --confirm with the group's name; --yes is not enough", name))
-	case confirm != group:
-		return protectedError(fmt.Sprintf("context %s is protected, and --confirm names %q, not the group %q", name, confirm, group))
-	}
-	return nil
+	return s.guard
 }

@@ -1,0 +1,321 @@
+package cmd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/offsetctl/offsetctl/address"
+	"github.com/offsetctl/offsetctl/internal/render"
+	"github.com/offsetctl/offsetctl/offset"
+	"github.com/spf13/cobra"
+)
+
+func newCheck(f *factory) *cobra.Command {
+	var sel selection
+	var can string
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Connect step by step and say which step fails and why",
+		Long: `Connects to the broker and the store step by step (configuration, name, TCP, TLS, login, metadata, the addresses that
+the brokers advertise, store, journal) and says which step fails and what to do about it. With --can it also tests the
+rights that inspect or reset need. Nothing is written.`,
+		Example: `  offsetctl check --broker kafka://k1:9092
+  offsetctl check -g billing -t orders --can reset`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if can != "" && can != "inspect" && can != "reset" {
+				return usagef("--can is inspect or reset, not %q", can)
+			}
+			if _, err := f.format("table", "json"); err != nil {
+				return err
+			}
+			return (&checking{f: f, sel: &sel, can: can}).run(c.Context())
+		},
+	}
+	sel.flags(f, c, selectGroup, selectTopics)
+	c.Flags().StringVar(&can, "can", "", "inspect or reset: also test the rights that it needs")
+	return c
+}
+
+// checking gathers one line a step. A step that fails ends what depends on it, not the rest.
+type checking struct {
+	f     *factory
+	sel   *selection
+	can   string
+	lines []render.Check
+	code  int
+}
+
+func (k *checking) ok(step, format string, args ...any) {
+	k.lines = append(k.lines, render.Check{Step: step, OK: true, Text: fmt.Sprintf(format, args...)})
+}
+
+func (k *checking) warn(step, text string) {
+	k.lines = append(k.lines, render.Check{Step: step, OK: true, Warn: true, Text: text})
+}
+
+// fail notes a failed step; the worst exit code stays.
+func (k *checking) fail(step string, err error) {
+	k.code = max(k.code, exitCode(err, 0))
+	k.lines = append(k.lines, render.Check{Step: step, Text: err.Error()})
+}
+
+func (k *checking) run(ctx context.Context) error {
+	err := k.steps(ctx)
+	if err != nil {
+		return err
+	}
+	format, err := k.f.format("table", "json")
+	if err != nil {
+		return err
+	}
+	if err := render.Checks(k.f.sys.Out, format, k.f.sys.colour(), k.lines); err != nil {
+		return err
+	}
+	return ended(k.code)
+}
+
+// steps answers an error only where there is nothing to check.
+func (k *checking) steps(ctx context.Context) error {
+	a, err := k.f.brokerAddress()
+	if err != nil {
+		return err
+	}
+	s, err := k.f.settings()
+	if err != nil {
+		return err
+	}
+	k.ok("context", "%s; broker %s", s.Source, a)
+	k.journal(ctx)
+	if !k.hosts(ctx, a) {
+		return nil
+	}
+	b, err := k.f.openBroker(ctx)
+	if err != nil {
+		k.fail("login", err)
+		return nil
+	}
+	if w, ok := b.(offset.Warner); ok {
+		k.warnings(ctx, "broker", w)
+	}
+	if !k.metadata(ctx, b) {
+		return nil
+	}
+	st := k.store(ctx)
+	if st != nil {
+		k.rights(ctx, b, st)
+	}
+	return nil
+}
+
+func (k *checking) journal(ctx context.Context) {
+	name, err := k.f.probeJournal(ctx)
+	if err != nil {
+		k.fail("journal", err)
+		return
+	}
+	k.ok("journal", "%s is writable", name)
+}
+
+// hosts looks at each bootstrap host; one that works is enough to go on.
+func (k *checking) hosts(ctx context.Context, a address.Address) bool {
+	conf, err := a.TLS()
+	if err != nil {
+		k.fail("tls", usage(err))
+		return false
+	}
+	good := false
+	for _, h := range a.Hosts {
+		good = k.host(ctx, h, conf) || good
+	}
+	return good
+}
+
+func (k *checking) host(ctx context.Context, hostport string, conf *tls.Config) bool {
+	ctx, cancel := k.f.step(ctx)
+	defer cancel()
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		k.fail("dns", usage(err))
+		return false
+	}
+	if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
+		k.fail("dns", fmt.Errorf("%w: name %s: %s; look at the spelling and at this machine's resolver", offset.ErrUnreachable, host, plainNetError(err)))
+		return false
+	}
+	began := k.f.sys.Now()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", hostport)
+	if err != nil {
+		k.fail("tcp", fmt.Errorf("%w: %s: %s; is it the right port, and does a firewall let it through?", offset.ErrUnreachable, hostport, plainNetError(err)))
+		return false
+	}
+	defer conn.Close()
+	took := k.f.sys.Now().Sub(began).Round(100 * time.Microsecond)
+	if conf == nil {
+		k.ok("dns tcp", "%s, %s", hostport, took)
+		return true
+	}
+	c := conf.Clone()
+	if c.ServerName == "" {
+		c.ServerName = host
+	}
+	tc := tls.Client(conn, c)
+	if err := tc.HandshakeContext(ctx); err != nil {
+		k.fail("tls", fmt.Errorf("%w: %s: TLS: %s", offset.ErrUnreachable, hostport, tlsAdvice(err)))
+		return false
+	}
+	left := tc.ConnectionState().PeerCertificates[0].NotAfter.Sub(k.f.sys.Now())
+	k.ok("dns tcp tls", "%s, %s, certificate good for %d d", hostport, took, int(left.Hours()/24))
+	return true
+}
+
+// tlsAdvice adds the likely setting to what the TLS library says.
+func tlsAdvice(err error) string {
+	var record tls.RecordHeaderError
+	text := strings.TrimPrefix(err.Error(), "tls: ")
+	switch {
+	case errors.As(err, &record), strings.Contains(text, "EOF"):
+		return "the server does not speak TLS on this port: leave tls= out, or use its TLS port"
+	case strings.Contains(text, "unknown authority"):
+		return text + ": name the authority's file with ca="
+	case strings.Contains(text, "certificate is valid for"), strings.Contains(text, "IP SANs"):
+		return text + ": use that name as host, or give it with server-name="
+	}
+	return text
+}
+
+// plainNetError is the innermost reason: the address is named beside it already.
+func plainNetError(err error) string {
+	var dns *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &dns):
+		return dns.Err
+	case errors.As(err, &op) && op.Err != nil:
+		return strings.TrimPrefix(op.Err.Error(), "connect: ")
+	}
+	return err.Error()
+}
+
+func (k *checking) metadata(ctx context.Context, b offset.Broker) bool {
+	ctx, cancel := k.f.step(ctx)
+	defer cancel()
+	t, err := b.Topology(ctx, k.sel.topicNames())
+	if err != nil {
+		k.fail("metadata", err)
+		return false
+	}
+	k.ok("login metadata", "%s, cluster %s, %d brokers", t.Product, t.Cluster, len(t.Brokers))
+	for _, g := range t.Gaps {
+		k.warn("metadata", g.Error())
+	}
+	for _, s := range t.Brokers {
+		k.advertised(ctx, s)
+	}
+	for _, tp := range t.Topics {
+		if k.sel.topicNames() != nil && tp.Err != nil {
+			k.fail("topic", fmt.Errorf("topic %s: %w", tp.Name, tp.Err))
+		}
+	}
+	return true
+}
+
+func (k *checking) advertised(ctx context.Context, s offset.Server) {
+	if s.Err != nil {
+		k.fail("advertised", fmt.Errorf("broker %s: %w", s.Name, s.Err))
+		return
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Addr)
+	if err != nil {
+		k.fail("advertised", fmt.Errorf("broker %s calls itself %s, which %w from here (%s): what it leads is unknown; mend its advertised address or this machine's name resolution",
+			s.Name, s.Addr, offset.ErrUnreachable, plainNetError(err)))
+		return
+	}
+	conn.Close()
+	k.ok("advertised", "broker %s at %s", s.Name, s.Addr)
+}
+
+func (k *checking) store(ctx context.Context) *place {
+	groups := k.sel.groups
+	st, err := k.f.openStore(ctx, first(groups))
+	if err != nil {
+		k.fail("store", err)
+		return nil
+	}
+	if w, ok := st.Store.(offset.Warner); ok && !st.own {
+		k.warnings(ctx, "store", w)
+	}
+	rctx, cancel := k.f.step(ctx)
+	defer cancel()
+	if len(groups) == 0 {
+		if _, gaps, err := st.Groups(rctx); err != nil {
+			k.fail("store", err)
+			return nil
+		} else if len(gaps) > 0 {
+			k.warn("store", gaps[0].Error())
+		}
+		k.ok("store", "%s", st.title)
+		return st
+	}
+	for _, g := range groups {
+		if a := st.Read(rctx, []offset.Query{{Group: g, Topics: k.sel.topicNames()}})[0]; a.Err != nil {
+			k.fail("store", fmt.Errorf("group %s: %w", g, a.Err))
+		} else {
+			k.ok("store", "%s, group %s: %d positions", st.title, g, len(a.Others))
+		}
+	}
+	return st
+}
+
+func (k *checking) warnings(ctx context.Context, step string, w offset.Warner) {
+	ctx, cancel := k.f.step(ctx)
+	defer cancel()
+	for _, x := range w.Warnings(ctx) {
+		k.warn(step, strings.TrimSuffix(x.Text+"; "+x.Next, "; "))
+	}
+}
+
+// rights asks broker and store what the user may do.
+func (k *checking) rights(ctx context.Context, b offset.Broker, st *place) {
+	if k.can == "" {
+		return
+	}
+	ctx, cancel := k.f.step(ctx)
+	defer cancel()
+	who := []any{b}
+	if st.own {
+		who = []any{st.Store}
+	} else {
+		who = append(who, st.Store)
+	}
+	for _, w := range who {
+		p, ok := w.(offset.Permitter)
+		if !ok {
+			continue
+		}
+		for _, g := range k.sel.groupsOr("") {
+			for _, r := range p.Permissions(ctx, g, k.sel.topicNames(), k.can == "reset") {
+				switch {
+				case r.Err != nil:
+					k.fail("can "+k.can, fmt.Errorf("%s: it could not be told: %w", r.Right, r.Err))
+				case !r.Granted:
+					k.fail("can "+k.can, fmt.Errorf("%s: %w", r.Right, offset.ErrDenied))
+				default:
+					k.ok("can "+k.can, "%s", r.Right)
+				}
+			}
+		}
+	}
+}
+
+func first(s []string) string {
+	if len(s) == 0 {
+		return ""
+	}
+	return s[0]
+}

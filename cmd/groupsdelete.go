@@ -1,0 +1,54 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/offsetctl/offsetctl/inspect"
+	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/repair"
+	"github.com/spf13/cobra"
+)
+
+func newGroupsDelete(f *factory) *cobra.Command {
+	var w writeFlags
+	c := &cobra.Command{
+		Use:   "delete GROUP",
+		Short: "Delete a group with everything it has stored",
+		Long: `Deletes a group that has no members, with everything it has stored. What it had is journalled first; undo brings the positions
+back, not the group's settings. It is also the only way to be rid of an orphan in a Kafka group before it expires.
+
+` + exitCodesHelp(),
+		Example: "  offsetctl groups delete old-job --dry-run\n  offsetctl groups delete old-job --yes --reason retired",
+		Args:    exactArgs(1, "one group"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runGroupsDelete(c.Context(), f, &w, args[0])
+		},
+		ValidArgsFunction: f.completeGroups,
+	}
+	c.Flags().StringVar(&w.planOut, "plan-out", "", "save the plan to FILE and write nothing else")
+	w.flags(c)
+	return c
+}
+
+func runGroupsDelete(ctx context.Context, f *factory, w *writeFlags, group string) error {
+	x, err := f.newWriting(ctx, w, group)
+	if err != nil {
+		return err
+	}
+	_, can := x.place.Store.(offset.GroupDeleter)
+	plan := func(ctx context.Context) (*repair.Plan, error) {
+		ctx, cancel := f.step(ctx)
+		defer cancel()
+		sv, err := inspect.Take(ctx, x.broker, x.place.Store, x.place.own, inspect.Ask{Groups: []string{group}, Isolation: x.iso, Now: f.sys.Now()})
+		if err != nil {
+			return nil, err
+		}
+		return repair.MakeDelete(inspect.Classify(sv, inspect.Policy{Now: f.sys.Now()}), can, x.origin)
+	}
+	x.replan = plan
+	p, refusal := plan(ctx)
+	if p == nil {
+		return refusal
+	}
+	return x.carryOut(ctx, p, refusal)
+}

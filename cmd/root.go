@@ -1,0 +1,172 @@
+// Package cmd is the command line: it opens brokers and stores, asks the user, prints results, and turns errors into exit codes.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	_ "time/tzdata" // --tz works on machines without a zone database
+)
+
+// Main runs the process's command line and answers its exit code.
+func Main() int {
+	return Run(context.Background(), System(), os.Args[1:])
+}
+
+// Run runs one command line. SIGINT and SIGTERM end it: what is being written is finished, the rest is not begun.
+func Run(ctx context.Context, sys *IO, args []string) int {
+	var caught atomic.Int32
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go func() {
+		for s := range signals {
+			if n, ok := s.(syscall.Signal); ok {
+				caught.CompareAndSwap(0, int32(n))
+			}
+			cancel()
+		}
+	}()
+	f := newFactory(sys)
+	f.args = args
+	defer f.close()
+	root := newRoot(f)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	code := exitCode(err, int(caught.Load()))
+	if err != nil && err.Error() != "" {
+		complain(sys, err, code)
+	}
+	return code
+}
+
+// complain writes an error: one sentence, and for a wrong command line where help is.
+func complain(sys *IO, err error, code int) {
+	if code == exitInterrupted || code == exitTerminated {
+		fmt.Fprintln(sys.Err, "offsetctl: interrupted:", err)
+		return
+	}
+	fmt.Fprintln(sys.Err, "offsetctl:", err)
+}
+
+// global are the flags that every command has.
+type global struct {
+	context, broker, store, config, output, isolation string
+	timeout                                           time.Duration
+	quiet, verbose, noInput, timeoutTyped             bool
+}
+
+const (
+	groupLook   = "look"
+	groupRepair = "repair"
+	groupSetup  = "setup"
+)
+
+func newRoot(f *factory) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "offsetctl",
+		Short: "See where stream consumers stand, what is wrong, and repair it",
+		Long: `offsetctl shows where consumers of Kafka stand against what the broker still has, says what is wrong and
+what a repair costs, repairs it safely, and can undo it. Positions may be kept in the consumer group itself, in a
+table of MySQL, PostgreSQL or SQLite, or in a file.
+
+  offsetctl demo                                       try everything, no server needed
+  offsetctl inspect -g billing --broker kafka://k1:9092
+  offsetctl reset -g billing -t orders --repair        shows the plan and asks before it writes
+  offsetctl undo                                       takes the last write back`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) { f.global.timeoutTyped = c.Flags().Changed("timeout") }
+	root.SetOut(f.sys.Out)
+	root.SetErr(f.sys.Err)
+	root.SetIn(f.sys.In)
+	root.AddGroup(&cobra.Group{ID: groupLook, Title: "Look (never writes, joins no group):"},
+		&cobra.Group{ID: groupRepair, Title: "Repair (every write is planned, shown, verified and can be undone):"},
+		&cobra.Group{ID: groupSetup, Title: "Set up:"})
+	f.flags(root)
+	for id, cs := range map[string][]*cobra.Command{
+		groupLook:   {newInspect(f), newGroups(f), newTopics(f), newPeek(f), newResolve(f), newCheck(f)},
+		groupRepair: {newReset(f), newApply(f), newUndo(f), newHistory(f), newCopy(f)},
+		groupSetup:  {newConfig(f), newStore(f), newDemo(f), newVersion(f)},
+	} {
+		for _, c := range cs {
+			c.GroupID = id
+			root.AddCommand(c)
+		}
+	}
+	root.SetHelpCommandGroupID(groupSetup)
+	root.SetCompletionCommandGroupID(groupSetup)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%w (see: %s --help)", err, c.CommandPath())
+	})
+	return root
+}
+
+func noCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	msg := fmt.Sprintf("unknown command %q", args[0])
+	c.SuggestionsMinimumDistance = 2
+	if s := c.SuggestionsFor(args[0]); len(s) > 0 {
+		msg += "; did you mean " + strings.Join(s, " or ") + "?"
+	}
+	return usagef("%s (see: %s --help)", msg, c.CommandPath())
+}
+
+func (f *factory) flags(root *cobra.Command) {
+	p, g := root.PersistentFlags(), &f.global
+	p.StringVar(&g.context, "context", "", "the context of the configuration file to use")
+	p.StringVar(&g.broker, "broker", "", "address of the broker: kafka://HOST:PORT,…")
+	p.StringVar(&g.store, "store", "", "address of the place where the job keeps its offsets (default: the broker's own)")
+	p.StringVar(&g.config, "config", "", "configuration file (default: "+defaultConfigHelp+")")
+	p.StringVarP(&g.output, "output", "o", "", "output format: table, wide, json, yaml, csv, prometheus, as far as the command has them")
+	p.DurationVar(&g.timeout, "timeout", 30*time.Second, "of each step; it never cuts a write in half")
+	p.StringVar(&g.isolation, "isolation", "read-committed", "read-committed or read-uncommitted: what \"latest\" and lag mean")
+	p.BoolVarP(&g.quiet, "quiet", "q", false, "no header, no progress, no hints")
+	p.BoolVarP(&g.verbose, "verbose", "v", false, "show each request to a server")
+	p.BoolVar(&g.noInput, "no-input", false, "never ask; what needs a yes is refused without --yes (CI=true does the same)")
+}
+
+// exactArgs is cobra's check with our exit code.
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("%s takes %s (see: %s --help)", c.CommandPath(), what, c.CommandPath())
+		}
+		return nil
+	}
+}
+
+func maxArgs(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usagef("%s takes %s; %q is too much (see: %s --help)", c.CommandPath(), what, args[n], c.CommandPath())
+		}
+		return nil
+	}
+}
+
+// noArgs refuses arguments: most often a flag was forgotten.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument, only flags; %q is one too many (see: %s --help)", c.CommandPath(), args[0], c.CommandPath())
+	}
+	return nil
+}
+
+// canceled tells whether err is an interruption.
+func canceled(err error) bool { return errors.Is(err, context.Canceled) }
