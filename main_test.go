@@ -58,14 +58,15 @@ func runScripts(t *testing.T, dir string) {
 	})
 }
 
-// startDemo starts the demo's world for one script and sets OFFSETCTL_BROKER and TABLE (the job's own table) to its addresses.
+// startDemo starts the demo's world for one script: OFFSETCTL_CONFIG is its contexts file, BROKER and TABLE (a job's own) its addresses.
 func startDemo(ts *testscript.TestScript, _ bool, _ []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	w, err := demo.Start(ctx, ts.MkAbs("."), time.Now())
 	ts.Check(err)
 	ts.Defer(w.Close)
-	ts.Setenv("OFFSETCTL_BROKER", w.Broker)
+	ts.Setenv("OFFSETCTL_CONFIG", w.Config)
+	ts.Setenv("BROKER", w.Broker)
 	ts.Setenv("TABLE", w.Store)
 }
 

@@ -39,8 +39,8 @@ func runDemo(ctx context.Context, f *factory, keep bool) (err error) {
 		return err
 	}
 	defer w.Close()
-	env := map[string]string{"OFFSETCTL_BROKER": w.Broker, "HOME": dir, "XDG_STATE_HOME": filepath.Join(dir, "state"), "XDG_CONFIG_HOME": filepath.Join(dir, "config")}
-	for i, s := range w.Tour() {
+	env := map[string]string{"OFFSETCTL_CONFIG": w.Config, "XDG_STATE_HOME": filepath.Join(dir, "state")}
+	for i, s := range demo.Tour() {
 		if err := runStep(ctx, f, env, i+1, s); err != nil {
 			return err
 		}
@@ -49,8 +49,8 @@ func runDemo(ctx context.Context, f *factory, keep bool) (err error) {
 		_, err = fmt.Fprintln(f.sys.Out, "\nThat was the tour. offsetctl demo --keep leaves this world running, to try things by hand.")
 		return err
 	}
-	fmt.Fprintf(f.sys.Out, "\nThe world stays until you interrupt it. In another terminal:\n\n  export OFFSETCTL_BROKER=%s XDG_STATE_HOME=%s\n  offsetctl inspect -A\n  offsetctl inspect -g etl --broker %s --store %s\n",
-		w.Broker, env["XDG_STATE_HOME"], w.Broker, render.Command([]string{w.Store}))
+	fmt.Fprintf(f.sys.Out, "\nThe world stays until you interrupt it. In another terminal:\n\n  export OFFSETCTL_CONFIG=%s XDG_STATE_HOME=%s\n  offsetctl inspect -A\n  offsetctl inspect -g etl\n",
+		w.Config, env["XDG_STATE_HOME"])
 	<-ctx.Done()
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/offsetctl/offsetctl/internal/render"
+	"github.com/offsetctl/offsetctl/repair"
 	"github.com/spf13/cobra"
 	_ "time/tzdata" // --tz works on machines without a zone database
 )
@@ -50,13 +52,17 @@ func Run(ctx context.Context, sys *IO, args []string) int {
 	return code
 }
 
-// complain writes an error: one sentence, and for a wrong command line where help is.
+// complain writes an error: a refusal with all that speaks against the write, anything else in one sentence.
 func complain(sys *IO, err error, code int) {
-	if code == exitInterrupted || code == exitTerminated {
-		fmt.Fprintln(sys.Err, "offsetctl: interrupted:", err)
-		return
+	var no *repair.Refused
+	switch {
+	case code == exitInterrupted || code == exitTerminated:
+		fmt.Fprintln(sys.Err, "offsetctl: interrupted:", strings.TrimSuffix(err.Error(), ": "+context.Canceled.Error()))
+	case errors.As(err, &no):
+		render.Refused(sys.Err, no, code)
+	default:
+		fmt.Fprintln(sys.Err, "offsetctl:", err)
 	}
-	fmt.Fprintln(sys.Err, "offsetctl:", err)
 }
 
 // global are the flags that every command has.

@@ -8,8 +8,7 @@ type Step struct {
 }
 
 // Tour is the main job from the first look to the last undo.
-func (w *World) Tour() []Step {
-	table := []string{"--store", w.Store}
+func Tour() []Step {
 	return []Step{
 		{"Every group of the cluster, the worst next to your prompt. What could not be measured is unknown, never zero: exit 3.",
 			args("inspect", "-A"), 3},
@@ -28,11 +27,11 @@ func (w *World) Tour() []Step {
 		{"The same, never forward.", args("reset", "-g", "billing", "-t", "orders:0-3", "--to-time", "-2h", "--rewind-only", "--yes"), 0},
 		{"A live group is refused, with its members and hosts: Kafka takes no outside commit, and nothing can force it.",
 			args("reset", "-g", "shop", "-t", "payments", "--to-earliest", "--yes"), 4},
-		{"The same eyes on a job that keeps its offsets in a table of its own.",
-			append(args("inspect", "-g", "etl"), table...), 1},
+		{"The same eyes on a job that keeps its offsets in a table of its own; the context says where.",
+			args("inspect", "-g", "etl"), 1},
 		{"Repair there: the value that is no number needs your word; the other columns of the row stay as they are.",
-			append(args("reset", "-g", "etl", "-t", "orders", "--repair", "--on-invalid", "earliest", "--yes", "--settle", "1s"), table...), 0},
-		{"And back, the unusable value too.", append(args("undo", "--yes", "--settle", "1s"), table...), 0},
+			args("reset", "-g", "etl", "-t", "orders", "--repair", "--on-invalid", "earliest", "--yes", "--settle", "1s"), 0},
+		{"And back, the unusable value too.", args("undo", "5", "--yes", "--settle", "1s"), 0},
 		{"Everything that was written, newest first.", args("history"), 0},
 	}
 }

@@ -5,6 +5,8 @@ package demo
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -17,7 +19,8 @@ import (
 // World is the running demo: addresses to point offsetctl at.
 type World struct {
 	Broker string // kafka://127.0.0.1:PORT
-	Store  string // sqlite:PATH
+	Store  string // sqlite:PATH?…, a job's own table
+	Config string // a contexts file in which group etl's offsets are in the table
 
 	cluster *kfake.Cluster
 	client  *kgo.Client
@@ -54,7 +57,12 @@ func (w *World) build(ctx context.Context, dir string) error {
 			return fmt.Errorf("the demo's world: %w", err)
 		}
 	}
-	return w.table(ctx, dir)
+	if err := w.table(ctx, dir); err != nil {
+		return err
+	}
+	w.Config = filepath.Join(dir, "config.yaml")
+	text := fmt.Sprintf("current-context: demo\ncontexts:\n  demo:\n    broker: %s\n    stores:\n      etl: %q\n", w.Broker, w.Store)
+	return os.WriteFile(w.Config, []byte(text), 0o600)
 }
 
 // Close ends the world. Its files stay.
