@@ -23,13 +23,13 @@ func refused(what, right string, code int16, message *string) error {
 	switch kind := kindOf(err); {
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return fmt.Errorf("%s: %s on the topic is %w to this user; Kafka says the same of a topic that does not exist", what, right, offset.ErrDenied)
-	case kind == offset.ErrDenied:
+	case errors.Is(kind, offset.ErrDenied):
 		return fmt.Errorf("%s: %s is %w to this user%s", what, right, kind, text)
 	case errors.Is(err, kerr.CoordinatorNotAvailable), errors.Is(err, kerr.NotCoordinator), errors.Is(err, kerr.CoordinatorLoadInProgress):
 		return fmt.Errorf("%s: its coordinator %w (%w): is a partition of __consumer_offsets without a leader?", what, kind, err)
 	case errors.Is(err, kerr.GroupSubscribedToTopic):
 		return fmt.Errorf("%s %w: its group has members that subscribe to the topic", what, kind)
-	case kind == offset.ErrLive:
+	case errors.Is(kind, offset.ErrLive):
 		return fmt.Errorf("%s %w: its group has members, and Kafka takes positions from outside only when all of them have left", what, kind)
 	case kind != nil:
 		return fmt.Errorf("%s %w%s", what, kind, text)
@@ -69,5 +69,5 @@ var codeTopicDenied = kerr.TopicAuthorizationFailed.Code
 
 // leaderMoved tells whether a code says that another broker leads by now, or soon will.
 func leaderMoved(code int16) bool {
-	return kindOf(kerr.ErrorForCode(code)) == offset.ErrNoLeader || code == kerr.UnknownTopicOrPartition.Code
+	return errors.Is(kindOf(kerr.ErrorForCode(code)), offset.ErrNoLeader) || code == kerr.UnknownTopicOrPartition.Code
 }

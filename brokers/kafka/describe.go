@@ -164,7 +164,7 @@ func describeRequest(kind string, names []string) kmsg.Request {
 func (d *describing) read(a *kindAsk) {
 	if a.err != nil {
 		for _, i := range a.which {
-			d.said[i].err = fmt.Errorf("group %s: its coordinator, broker %s: %w", d.groups[i], nodeName(a.node), a.err)
+			d.said[i].err = fmt.Errorf("group %s: its coordinator: %w", d.groups[i], a.err)
 		}
 		return
 	}

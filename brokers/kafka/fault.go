@@ -34,20 +34,20 @@ type fault struct {
 	stage stage
 	err   error
 	tls   bool   // the connection was encrypted, or should have been
-	hint  string // the likely setting; "" for the one that the error itself suggests
+	login string // the option sasl, "" without
 	node  string // "broker 2" where the cluster named the address
 }
 
 func (f *fault) Error() string {
-	s := f.addr + ": " + string(f.stage) + ": " + f.reason()
+	who := "Kafka at " + f.addr
 	if f.node != "" {
-		s = f.node + " advertises itself as " + s
+		who = f.node + " advertises itself as " + f.addr + ", and"
 	}
-	hint := f.hint
-	if hint == "" {
-		hint = f.suggest()
+	s := who + " " + f.kind().Error() + ": " + string(f.stage) + ": " + f.reason()
+	if f.refusedLogin() {
+		s = who + ": the login is " + f.kind().Error() + ": " + string(f.stage) + ": " + f.reason()
 	}
-	if hint != "" {
+	if hint := f.suggest(); hint != "" {
 		s += " (" + hint + ")"
 	}
 	return s
@@ -55,9 +55,14 @@ func (f *fault) Error() string {
 
 func (f *fault) Unwrap() error { return f.err }
 
-// Is makes every fault unreachable, and a refused login not permitted besides.
-func (f *fault) Is(target error) bool {
-	return target == offset.ErrUnreachable && !f.refusedLogin() || target == offset.ErrDenied && f.refusedLogin()
+// Is makes a refused login not permitted, and every other fault unreachable.
+func (f *fault) Is(target error) bool { return target == f.kind() } //nolint:errorlint // both are the kinds themselves
+
+func (f *fault) kind() error {
+	if f.refusedLogin() {
+		return offset.ErrDenied
+	}
+	return offset.ErrUnreachable
 }
 
 func (f *fault) refusedLogin() bool {
@@ -103,7 +108,11 @@ func (f *fault) suggest() string {
 	)
 	err := f.err
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled):
+		return ""
+	case errors.Is(err, context.DeadlineExceeded) && f.stage == stageTLS:
+		return "a listener without TLS may say nothing: set tls=off, or take its TLS port"
+	case errors.Is(err, context.DeadlineExceeded):
 		return ""
 	case f.stage == stageDNS && f.node != "":
 		return "the bootstrap server answered: the broker's advertised.listeners must name a host that this machine can find"
@@ -128,13 +137,16 @@ func (f *fault) suggest() string {
 	case f.stage == stageTLS && !f.tls:
 		return "the listener may want TLS: set tls=on"
 	case f.stage == stageSASL:
-		return suggestLogin(err)
+		return f.suggestLogin()
 	}
 	return ""
 }
 
-func suggestLogin(err error) string {
+func (f *fault) suggestLogin() string {
+	err := f.err
 	switch s := err.Error(); {
+	case errors.Is(err, io.EOF) && f.login != "":
+		return "some servers do so when they do not take the login: are user and password right, and does the listener take sasl=" + f.login + "?"
 	case errors.Is(err, io.EOF):
 		return "the listener may want a login: set the option sasl"
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
@@ -156,17 +168,16 @@ func suggestLogin(err error) string {
 // broken says in one sentence why a request to a server got no answer. addr is where it went, node its name; "" for a
 // bootstrap server.
 func (c *Cluster) broken(addr, node string, err error) error {
+	if several := joined(err); several != nil {
+		return fmt.Errorf("no bootstrap server answers (%w): %s", several[0].kind(), sentence(several))
+	}
 	var f *fault
 	if errors.As(err, &f) {
 		named := *f
-		named.node = node
-		// Several bootstrap servers that failed are several faults: all of them are said.
-		if j, ok := unwrapJoined(err); ok && node == "" {
-			return fmt.Errorf("none of the bootstrap servers %w: %w", offset.ErrUnreachable, j)
-		}
+		named.node, named.login = node, c.dial.sasl
 		return &named
 	}
-	f = &fault{addr: addr, node: node, err: err, tls: c.dial.tls != nil, stage: c.dial.stageOf(addr)}
+	f = &fault{addr: addr, node: node, err: err, tls: c.dial.tls != nil, login: c.dial.sasl, stage: c.dial.stageOf(addr)}
 	var first *kgo.ErrFirstReadEOF
 	switch {
 	case errors.Is(err, kgo.ErrClientClosed):
@@ -179,16 +190,28 @@ func (c *Cluster) broken(addr, node string, err error) error {
 	return f
 }
 
-// unwrapJoined finds the errors of several bootstrap servers.
-func unwrapJoined(err error) (error, bool) {
+// joined finds the faults of several bootstrap servers; nil: there is one at most.
+func joined(err error) (out []*fault) {
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		if j, ok := e.(interface{ Unwrap() []error }); ok {
-			parts := make([]string, 0, len(j.Unwrap()))
-			for _, p := range j.Unwrap() {
-				parts = append(parts, p.Error())
-			}
-			return errors.New(strings.Join(parts, "; ")), true
+		j, ok := e.(interface{ Unwrap() []error })
+		if !ok {
+			continue
 		}
+		for _, part := range j.Unwrap() {
+			var f *fault
+			if errors.As(part, &f) {
+				out = append(out, f)
+			}
+		}
+		return out
 	}
-	return nil, false
+	return nil
+}
+
+func sentence(fs []*fault) string {
+	parts := make([]string, len(fs))
+	for i, f := range fs {
+		parts[i] = f.Error()
+	}
+	return strings.Join(parts, "; ")
 }

@@ -281,7 +281,7 @@ func (l *logAsk) ask(ctx context.Context, which []int) {
 			continue
 		}
 		for _, i := range s.which {
-			l.out[i].Err = fmt.Errorf("%v: its leader, broker %s: %w", l.qs[i].Partition, nodeName(s.node), s.err)
+			l.out[i].Err = fmt.Errorf("%v: its leader: %w", l.qs[i].Partition, s.err)
 			if !errors.Is(s.err, context.DeadlineExceeded) {
 				l.got[i] |= gotMoved
 			}

@@ -116,7 +116,7 @@ func (p *peeking) fetch(ctx context.Context, which []int) (left []int) {
 	for k := range nodes {
 		if errs[k] != nil {
 			for _, i := range parts[k] {
-				p.out[i].Err = fmt.Errorf("%v: its leader, broker %s: %w", p.at[i].Partition, nodeName(nodes[k]), errs[k])
+				p.out[i].Err = fmt.Errorf("%v: its leader: %w", p.at[i].Partition, errs[k])
 			}
 			continue
 		}

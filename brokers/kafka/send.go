@@ -20,10 +20,10 @@ const (
 )
 
 // request sends one request to a node and waits for its answer. Where the connection was lost it is opened again, once: every
-// request but a write is harmless twice.
+// request but a write is harmless twice. A login is not tried again: it may be refused because of the password, without a word.
 func request[R kmsg.Response](ctx context.Context, c *Cluster, node int32, req kmsg.Request) (R, error) {
 	r, err := c.send(ctx, node, req)
-	if err != nil && kgo.IsRetryableBrokerErr(err) && ctx.Err() == nil {
+	if addr, _ := c.addrOf(node); err != nil && kgo.IsRetryableBrokerErr(err) && ctx.Err() == nil && c.dial.stageOf(addr) != stageSASL {
 		r, err = c.send(ctx, node, req)
 	}
 	return answered[R](c, node, r, err)
@@ -49,10 +49,11 @@ func (c *Cluster) send(ctx context.Context, node int32, req kmsg.Request) (kmsg.
 
 func answered[R kmsg.Response](c *Cluster, node int32, r kmsg.Response, err error) (R, error) {
 	var zero R
+	addr, name := c.addrOf(node)
 	if err != nil {
-		addr, name := c.addrOf(node)
 		return zero, c.broken(addr, name, err)
 	}
+	c.dial.reached(addr, stageMetadata)
 	typed, ok := r.(R)
 	if !ok {
 		return zero, fmt.Errorf("an answer of the kind %T came where %T was asked for", r, zero)

@@ -235,4 +235,3 @@ func cuttable(t testing.TB, hosts []string, env offset.Env) (offset.Store, func(
 		}
 	}
 }
-

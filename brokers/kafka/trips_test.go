@@ -50,16 +50,16 @@ func newGate(t testing.TB) *gate {
 
 // release lets in what has arrived; g.mu is held.
 func (g *gate) release() {
-	any := false
+	came := false
 	for _, c := range g.conns {
 		if len(c.arrived) == 0 && c.err == nil {
 			continue
 		}
-		any = any || len(c.arrived) > 0
+		came = came || len(c.arrived) > 0
 		c.ready, c.arrived = append(c.ready, c.arrived...), nil
 		c.more.Broadcast()
 	}
-	if any && !g.open {
+	if came && !g.open {
 		g.trips++
 	}
 }
