@@ -45,12 +45,12 @@ func survey(t testing.TB, w *inspecttest.World, a inspect.Ask) *inspect.Survey {
 
 func report(t testing.TB, w *inspecttest.World, topics ...string) *inspect.Report {
 	t.Helper()
-	return inspect.Classify(survey(t, w, inspect.Ask{Topics: topics}), inspect.Policy{})
+	return classified(survey(t, w, inspect.Ask{Topics: topics}))
 }
 
 func reportOf(t testing.TB, w *inspecttest.World, a inspect.Ask) *inspect.Report {
 	t.Helper()
-	return inspect.Classify(survey(t, w, a), inspect.Policy{})
+	return classified(survey(t, w, a))
 }
 
 // clock stands until somebody waits.
@@ -138,3 +138,5 @@ func wantStored(t testing.TB, w *inspecttest.World, p string, next int64) {
 		t.Errorf("%s: stored %s, want %d", p, at(s), next)
 	}
 }
+
+func classified(sv *inspect.Survey) *inspect.Report { return inspect.Classify(sv, inspect.Policy{}) }
