@@ -228,21 +228,24 @@ func (l *logAsk) runs(which []int) (out []run) {
 	return out
 }
 
-// at finds the query of a partition; -1: nobody asked.
-func (l *logAsk) at(topic string, index int32, hint int) int {
-	if hint < len(l.qs) && l.qs[hint].Partition.Index == index && l.qs[hint].Partition.Topic == topic {
-		return hint
+// at finds a partition among those that a leader was asked about, usually at the hint, for answers come in the question's order;
+// -1: it was not asked about.
+func (l *logAsk) at(asked []int, topic string, index int32, hint int) int {
+	if hint < len(asked) {
+		if p := &l.qs[asked[hint]].Partition; p.Index == index && p.Topic == topic {
+			return hint
+		}
 	}
-	i, ok := slices.BinarySearchFunc(l.qs, offset.Partition{Topic: topic, Index: index}, func(q offset.LogQuery, p offset.Partition) int {
-		if c := strings.Compare(q.Partition.Topic, p.Topic); c != 0 {
+	k, ok := slices.BinarySearchFunc(asked, offset.Partition{Topic: topic, Index: index}, func(i int, p offset.Partition) int {
+		if c := strings.Compare(l.qs[i].Partition.Topic, p.Topic); c != 0 {
 			return c
 		}
-		return int(q.Partition.Index) - int(p.Index)
+		return int(l.qs[i].Partition.Index) - int(p.Index)
 	})
 	if !ok {
 		return -1
 	}
-	return i
+	return k
 }
 
 // millis is the first millisecond at or after t. A time before 1970 is 0: negative numbers are symbols, and no record is older.
@@ -259,7 +262,7 @@ type shot struct {
 	node  int32
 	req   kmsg.Request
 	which []int
-	read  func(kmsg.Response, *logAsk)
+	read  func(r kmsg.Response, l *logAsk, asked []int)
 	resp  kmsg.Response
 	err   error
 }
@@ -277,7 +280,7 @@ func (l *logAsk) ask(ctx context.Context, which []int) {
 	for k := range shots {
 		s := &shots[k]
 		if s.err == nil {
-			s.read(s.resp, l)
+			s.read(s.resp, l, s.which)
 			continue
 		}
 		for _, i := range s.which {

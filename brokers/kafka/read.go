@@ -275,7 +275,7 @@ func wholeGroup(group string, f fetched) error {
 	if f.g == nil {
 		return leftOut("group " + group)
 	}
-	if f.g.ErrorCode == kerr.GroupIDNotFound.Code { // proof enough that nothing is stored
+	if f.g.ErrorCode == 0 || f.g.ErrorCode == kerr.GroupIDNotFound.Code { // the latter is proof enough that nothing is stored
 		return nil
 	}
 	return refused("group "+group, "DESCRIBE", f.g.ErrorCode, nil)
@@ -356,8 +356,10 @@ func (r *reading) others(i int) {
 			if next < len(q.Expect) && q.Expect[next] == e.Partition {
 				continue
 			}
-			if e.Err = refused(e.Partition.String(), "DESCRIBE", p.ErrorCode, nil); e.Err == nil {
+			if p.ErrorCode == 0 {
 				e.Value = stored(p.Offset, p.LeaderEpoch, p.Metadata)
+			} else {
+				e.Err = refused(e.Partition.String(), "DESCRIBE", p.ErrorCode, nil)
 			}
 			a.Others = append(a.Others, e)
 		}

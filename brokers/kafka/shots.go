@@ -12,7 +12,7 @@ import (
 func (l *logAsk) shots(which []int) (out []shot) {
 	for _, group := range l.byLeader(which) {
 		node := l.leaders[group[0]]
-		add := func(req kmsg.Request, read func(kmsg.Response, *logAsk)) {
+		add := func(req kmsg.Request, read func(kmsg.Response, *logAsk, []int)) {
 			out = append(out, shot{node: node, req: req, which: group, read: read})
 		}
 		fixed := func(ts int64) func(int) (int64, bool) { return func(int) (int64, bool) { return ts, true } }
@@ -82,8 +82,8 @@ func (l *logAsk) listOffsets(which []int, isolation int8, ts func(i int) (int64,
 }
 
 // bound reads an answer to listOffsets.
-func bound(bit uint8, put func(*offset.Log, *kmsg.ListOffsetsResponseTopicPartition)) func(kmsg.Response, *logAsk) {
-	return func(r kmsg.Response, l *logAsk) {
+func bound(bit uint8, put func(*offset.Log, *kmsg.ListOffsetsResponseTopicPartition)) func(kmsg.Response, *logAsk, []int) {
+	return func(r kmsg.Response, l *logAsk, asked []int) {
 		resp, ok := r.(*kmsg.ListOffsetsResponse)
 		if !ok {
 			return
@@ -93,11 +93,12 @@ func bound(bit uint8, put func(*offset.Log, *kmsg.ListOffsetsResponseTopicPartit
 			t := &resp.Topics[ti]
 			for pi := range t.Partitions {
 				p := &t.Partitions[pi]
-				i := l.at(t.Topic, p.Partition, next)
-				if i < 0 {
+				k := l.at(asked, t.Topic, p.Partition, next)
+				if k < 0 {
 					continue
 				}
-				next = i + 1
+				next = k + 1
+				i := asked[k]
 				if l.refused(i, p.ErrorCode) {
 					continue
 				}
@@ -147,8 +148,8 @@ func (l *logAsk) leaderEpochs(which []int, k int) kmsg.Request {
 }
 
 // epochEnd reads an answer to leaderEpochs.
-func epochEnd(k int) func(kmsg.Response, *logAsk) {
-	return func(r kmsg.Response, l *logAsk) {
+func epochEnd(nth int) func(kmsg.Response, *logAsk, []int) {
+	return func(r kmsg.Response, l *logAsk, asked []int) {
 		resp, ok := r.(*kmsg.OffsetForLeaderEpochResponse)
 		if !ok {
 			return
@@ -158,13 +159,14 @@ func epochEnd(k int) func(kmsg.Response, *logAsk) {
 			t := &resp.Topics[ti]
 			for pi := range t.Partitions {
 				p := &t.Partitions[pi]
-				i := l.at(t.Topic, p.Partition, next)
-				if i < 0 || k >= len(l.out[i].Value.EpochEnds) {
+				k := l.at(asked, t.Topic, p.Partition, next)
+				if k < 0 {
 					continue
 				}
-				next = i + 1
-				if !l.refused(i, p.ErrorCode) {
-					l.out[i].Value.EpochEnds[k] = p.EndOffset
+				next = k + 1
+				i := asked[k]
+				if nth < len(l.out[i].Value.EpochEnds) && !l.refused(i, p.ErrorCode) {
+					l.out[i].Value.EpochEnds[nth] = p.EndOffset
 				}
 			}
 		}
