@@ -39,7 +39,7 @@ func exits(t *testing.T, r *inspect.Report, code int) {
 }
 
 func TestBR01RetentionOvertook(t *testing.T) {
-	w := kafka()
+	w := groups()
 	w.Log("orders:0", 1000, 1000)
 	w.Log("orders:1", 1000, 1500)
 	w.Log("orders:2", 1000, 1500)
@@ -81,7 +81,7 @@ func TestBR02RecreatedShorter(t *testing.T) {
 
 func TestBR03RecreatedLonger(t *testing.T) {
 	t.Run("epoch", func(t *testing.T) {
-		w := kafka()
+		w := groups()
 		w.Log("orders:0", 0, 10).Epoch = offset.EpochOf(0)
 		w.Store("g", "orders:0", value(offset.Stored{State: offset.Set, Next: 5, LeaderEpoch: offset.EpochOf(7)}))
 		r := judge(t, w, inspect.Ask{})
@@ -142,7 +142,7 @@ func TestBR04VanishedPartitions(t *testing.T) {
 }
 
 func TestBR05PartitionsAdded(t *testing.T) {
-	w := kafka()
+	w := groups()
 	for _, p := range []string{"orders:0", "orders:1", "orders:2"} {
 		w.Log(p, 0, 10)
 		w.Commit("g", p, 10)
@@ -158,7 +158,7 @@ func TestBR05PartitionsAdded(t *testing.T) {
 }
 
 func TestBR07Leaderless(t *testing.T) {
-	w := kafka()
+	w := groups()
 	w.Log("orders:0", 0, 9)
 	w.Log("orders:1", 0, 0).Err = offset.ErrNoLeader
 	w.Commit("g", "orders:0", 5)
@@ -193,7 +193,7 @@ func TestBR08Sentinels(t *testing.T) {
 	}
 	exits(t, r, 1)
 
-	k := kafka()
+	k := groups()
 	k.Log("orders:0", 0, 30)
 	k.Log("orders:1", 0, 30)
 	k.Store("g", "orders:1", invalid("-1"))
@@ -203,7 +203,7 @@ func TestBR08Sentinels(t *testing.T) {
 
 func TestBR09OpenTransaction(t *testing.T) {
 	for iso, lag := range map[offset.Isolation]int64{offset.ReadCommitted: 0, offset.ReadUncommitted: 1460} {
-		w := kafka()
+		w := groups()
 		w.Log("orders:0", 0, 1660).Stable = 200
 		w.Commit("g", "orders:0", 200)
 		r := judge(t, w, inspect.Ask{Isolation: iso})
@@ -217,7 +217,7 @@ func TestBR09OpenTransaction(t *testing.T) {
 }
 
 func TestBR11Expired(t *testing.T) {
-	w := kafka()
+	w := groups()
 	w.Log("orders:0", 0, 50)
 	w.Log("orders:1", 30, 90)
 	w.Commit("g", "orders:0", 50)

@@ -68,20 +68,19 @@ func newClassifier(sv *Survey, p Policy) *classifier {
 	return &classifier{Survey: sv, policy: p, kafka: strings.HasPrefix(sv.Topology.Product, "Kafka")}
 }
 
-// row judges one line.
-func (c *classifier) row(g *GroupReport, l Line) Row {
-	r := Row{Line: l, Verdict: OK}
-	c.measure(&r)
-	for _, k := range c.causes(&r) {
-		r.Findings = append(r.Findings, c.finding(g, k, []*Row{&r}))
+// row judges the line of r.
+func (c *classifier) row(g *GroupReport, r *Row) {
+	r.Verdict = OK
+	c.measure(r)
+	for _, k := range c.causes(r) {
+		r.Findings = append(r.Findings, c.finding(g, k, []*Row{r}))
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.Verdict, b.Verdict) })
 	if len(r.Findings) > 0 {
 		r.Verdict = r.Findings[0].Verdict
 	}
-	r.Detail = c.detail(&r)
-	r.Owner = g.owner(l.Partition)
-	return r
+	r.Detail = c.detail(r)
+	r.Owner = g.owner(r.Partition)
 }
 
 // measure computes the numbers. Each of them is zero or more, and meaningless where its basis is unknown.

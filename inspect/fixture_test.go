@@ -12,8 +12,8 @@ import (
 
 var now = time.Date(2026, 11, 30, 2, 14, 7, 0, time.UTC)
 
-// kafka is a world whose store is the broker's own.
-func kafka() *inspecttest.World {
+// groups is a world whose store is the broker's own.
+func groups() *inspecttest.World {
 	w := inspecttest.New()
 	w.Caps.Members = true
 	w.Caps.Queues = false

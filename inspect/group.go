@@ -12,9 +12,10 @@ import (
 func (c *classifier) group(gl GroupLine, lines []Line) GroupReport {
 	g := GroupReport{GroupLine: gl, owned: ownership(gl)}
 	g.Rows = make([]Row, 0, len(lines))
-	for _, l := range lines {
-		if l.Selected {
-			g.Rows = append(g.Rows, c.row(&g, l))
+	for i := range lines {
+		if lines[i].Selected {
+			g.Rows = append(g.Rows, Row{Line: lines[i]})
+			c.row(&g, &g.Rows[len(g.Rows)-1])
 		}
 	}
 	c.whole(&g, lines)

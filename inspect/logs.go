@@ -13,7 +13,7 @@ const clockSkew = time.Minute
 
 // logState is one log, shared by all groups that read it.
 type logState struct {
-	info   offset.LogInfo
+	info   *offset.LogInfo
 	times  []time.Time // besides the fixed ones: commit times
 	epochs []int32
 	again  bool // asked in the coming trip
@@ -22,7 +22,7 @@ type logState struct {
 	answer offset.Result[offset.Log]
 }
 
-func (t *taking) newLog(info offset.LogInfo) logState {
+func newLog(info *offset.LogInfo) logState {
 	return logState{info: info, answer: offset.Result[offset.Log]{Err: errOpen}}
 }
 

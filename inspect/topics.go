@@ -24,21 +24,35 @@ func (t *taking) askedTopics() {
 	if t.ask.Topics == nil && !t.ask.AllTopics {
 		return
 	}
+	var topics []offset.Topic
 	for _, tp := range t.sv.Topology.Topics {
 		if t.ask.Topics != nil || !tp.Internal {
-			t.addSpan(tp, true)
+			topics = append(topics, tp)
 		}
+	}
+	t.addSpans(topics, true)
+}
+
+func (t *taking) addSpans(topics []offset.Topic, every bool) {
+	n := 0
+	for _, tp := range topics {
+		n += len(tp.Logs)
+	}
+	t.logs = slices.Grow(t.logs, n)
+	for _, tp := range topics {
+		t.addSpan(tp, every)
 	}
 	t.sortSpans()
 }
 
 func (t *taking) addSpan(tp offset.Topic, every bool) {
 	sp := span{Topic: tp, every: every, at: make([]int32, len(tp.Logs))}
-	for i, l := range tp.Logs {
+	for i := range tp.Logs {
+		l := &tp.Logs[i]
 		sp.at[i] = -1
 		if t.ask.Select == nil || t.ask.Select(l.Partition) {
 			sp.at[i] = int32(len(t.logs))
-			t.logs = append(t.logs, t.newLog(l))
+			t.logs = append(t.logs, newLog(l))
 		}
 		if n := len(sp.brokers); l.Partition.Broker != "" && (n == 0 || sp.brokers[n-1] != l.Partition.Broker) {
 			sp.brokers = append(sp.brokers, l.Partition.Broker)
@@ -79,10 +93,7 @@ func (t *taking) mentionedTopics(ctx context.Context, answers []offset.Answer) {
 			missing = append(missing, n)
 		}
 	}
-	for _, tp := range append(found, t.settle(ctx, missing)...) {
-		t.addSpan(tp, false)
-	}
-	t.sortSpans()
+	t.addSpans(append(found, t.settle(ctx, missing)...), false)
 }
 
 // settle looks up topics that something is stored for and that the list of topics does not have. A whole list is proof that they
