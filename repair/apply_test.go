@@ -501,7 +501,7 @@ func TestInterruptedBeforeTheLastLook(t *testing.T) {
 		}
 	}
 	a, err := r.Apply(ctx, mustPlan(t, report(t, w), to(20)))
-	if err != nil || !a.Interrupted || !a.NotLooked {
+	if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "before the last look") || !a.Interrupted || !a.NotLooked {
 		t.Errorf("%+v, %v", a, err)
 	}
 	wantStatuses(t, a, "orders:0 written")

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,7 +43,8 @@ func MakeCopy(from, to *inspect.Report, o CopyOptions) (*Plan, error) {
 	target := narrowed(to, o.Target.Offsets)
 	p, err := Make(target, o.Options)
 	p.Kind, p.Asked = KindCopy, false
-	if r, ok := err.(*Refused); ok {
+	var r *Refused
+	if errors.As(err, &r) {
 		c.reasons = append(c.reasons, r.Reasons...)
 	}
 	c.overwrites(p)

@@ -37,11 +37,11 @@ func TestPlanFileComesBackAsItWas(t *testing.T) {
 
 func TestPlanFilesThatAreRefused(t *testing.T) {
 	b := string(encoded(t, skipping(t, toEarliest)))
-	swap := func(old, new string) string {
+	swap := func(old, by string) string {
 		if !strings.Contains(b, old) {
 			t.Fatalf("the file has no %q:\n%s", old, b)
 		}
-		return strings.Replace(b, old, new, 1)
+		return strings.Replace(b, old, by, 1)
 	}
 	item := func(edit func(map[string]any)) string {
 		var m map[string]any

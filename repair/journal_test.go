@@ -96,7 +96,7 @@ func TestLinesThatWereCutOff(t *testing.T) {
 	}
 	lines := strings.SplitAfter(string(whole), "\n")
 	first := len(lines[0])
-	for n := range len(whole) {
+	for n := range whole {
 		if err := os.WriteFile(file, whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}

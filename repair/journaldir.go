@@ -137,7 +137,7 @@ func (d *Dir) Read(_ context.Context, id int64) (lines [][]byte, busy, cut bool,
 		return nil, false, false, err
 	}
 	b, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, false, false, err
 	}
 	lines = bytes.Split(b, []byte{'\n'})

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,6 +78,8 @@ func newPlan(sv *inspect.Survey, o Options) *Plan {
 	case o.Mode == ToRepair:
 		p.Kind, p.Asked = KindRepair, true
 	case o.Mode == ToAbsent:
+	case t.Kind == offset.ToOffset:
+		p.OneGiven, p.Asked = true, true
 	case t.Kind == offset.ToTime:
 		p.Time = t.Time.UTC()
 	case t.Kind == offset.ToShift:
@@ -238,8 +241,8 @@ func (m *making) why(r *inspect.Row, res offset.Resolution) string {
 // stopped turns what Resolve says into a reason.
 func stopped(p offset.Partition, err error) *Reason {
 	r := &Reason{Cause: CauseOutside, Text: err.Error(), Err: err}
-	s, ok := err.(*offset.StopError)
-	if !ok {
+	var s *offset.StopError
+	if !errors.As(err, &s) {
 		return r
 	}
 	switch s.Obstacle {

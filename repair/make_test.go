@@ -40,6 +40,9 @@ func TestPlanShowsEveryRowAndWhatWasNotSelected(t *testing.T) {
 	if n, k, ok := p.OneNumber(); n != 8791310 || k != 2 || !ok {
 		t.Errorf("one number: %d for %d, %v", n, k, ok)
 	}
+	if _, _, ok := mustPlan(t, rep, toLatest).OneNumber(); ok {
+		t.Error("latest is said to be one number for all")
+	}
 	if got := p.Totals(); got != (Totals{Changes: 2, Keeps: 1, Replays: 8815, Skips: 1691310, Lost: 1199880, Forward: 1}) {
 		t.Errorf("totals: %+v", got)
 	}

@@ -108,6 +108,8 @@ func (a *Applied) Err() error {
 	switch {
 	case first == nil && a.JournalErr != nil:
 		return fmt.Errorf("%w: %s, but the journal could not record it: %w", ErrIncomplete, a.Sentence(), a.JournalErr)
+	case first == nil && a.NotLooked:
+		return fmt.Errorf("%w: %s; interrupted before the last look, whether a job overwrites it", ErrIncomplete, a.Sentence())
 	case first == nil:
 		return nil
 	case wrote || unknown:

@@ -45,6 +45,7 @@ type Plan struct {
 	TimesBy     string    `json:"timesBy,omitempty"`   // what Time went by: CreateTime, LogAppendTime
 	Once        bool      `json:"once,omitempty"`      // asking the same again would go on from where it got to: --shift-by
 	Undoes      int64     `json:"undoes,omitempty"`    // the journal entry that it takes back
+	OneGiven    bool      `json:"oneGiven,omitempty"`  // one number was given for all partitions
 	NewGroups   bool      `json:"newGroups,omitempty"` // some Group is New
 	Asked       bool      `json:"asked,omitempty"`     // the target itself asks to skip: --to-latest, one offset, --shift-by, --on-tail-overflow
 	Groups      []Group   `json:"groups"`              // sorted
@@ -134,18 +135,16 @@ func (p *Plan) Empty() bool {
 	return p.Totals().Changes == 0 && !slices.ContainsFunc(p.Groups, func(g Group) bool { return g.Delete })
 }
 
-// OneNumber answers the offset that all of several changed partitions get because one number was given for them; ok is false otherwise.
+// OneNumber answers the offset that was given for all of several changed partitions; ok is false otherwise.
 func (p *Plan) OneNumber() (n int64, partitions int, ok bool) {
 	for it := range p.items() {
 		if it.Action != Write {
 			continue
 		}
-		if partitions++; partitions > 1 && it.To.Next != n {
-			return 0, 0, false
-		}
-		n = it.To.Next
+		partitions++
+		n = it.Effect.Wanted
 	}
-	return n, partitions, partitions > 1
+	return n, partitions, partitions > 1 && p.OneGiven
 }
 
 func (p *Plan) items() func(func(*Item) bool) {

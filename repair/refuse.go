@@ -53,7 +53,7 @@ type Reason struct {
 }
 
 // Refused says why nothing was written.
-type Refused struct{ Reasons []Reason }
+type Refused struct{ Reasons []Reason } //nolint:errname // it is what happened, as in errors.As(err, &refused)
 
 func (e *Refused) Error() string {
 	texts := make([]string, 0, len(e.Reasons))
