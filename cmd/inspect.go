@@ -251,6 +251,9 @@ func (l *looking) prepare(ctx context.Context) (err error) {
 	if l.ask.Isolation, err = f.isolation(); err != nil {
 		return err
 	}
+	if err := o.sel.named(f); err != nil {
+		return err
+	}
 	if l.place, err = f.openStore(ctx, first(o.sel.groups)); err != nil {
 		return err
 	}

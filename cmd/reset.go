@@ -224,11 +224,10 @@ func parseZone(name string) (*time.Location, error) {
 }
 
 func (o *resetOptions) fileTarget() error {
-	group, err := o.sel.one()
-	if err != nil {
-		return err
+	if o.sel.many() {
+		return usagef("--from-file is for one group")
 	}
-	ps, err := readPositions(o.fromFile, group)
+	ps, err := readPositions(o.fromFile, first(o.sel.groups))
 	if err != nil {
 		return usagef("--from-file %s: %w", o.fromFile, err)
 	}
@@ -255,6 +254,9 @@ func readPositions(name, group string) (_ []offset.Position, err error) {
 
 func runReset(ctx context.Context, f *factory, o *resetOptions, c *cobra.Command) error {
 	if err := o.parse(f, c); err != nil {
+		return err
+	}
+	if err := o.sel.named(f); err != nil {
 		return err
 	}
 	x, err := f.newWriting(ctx, &o.write, first(o.sel.groups))

@@ -80,7 +80,10 @@ func (o *resolveOptions) parse(f *factory) (err error) {
 	if o.format, err = f.format(allowed...); err != nil {
 		return err
 	}
-	if _, err := o.sel.one(); err != nil {
+	if o.sel.many() {
+		return usagef("one group is resolved at a time")
+	}
+	if err := o.sel.named(f); err != nil {
 		return err
 	}
 	if o.sel.topicNames() == nil && !o.sel.allTopics {
@@ -130,8 +133,11 @@ func runResolve(ctx context.Context, f *factory, o *resolveOptions) error {
 	if err := o.parse(f); err != nil {
 		return err
 	}
-	st, err := f.openStore(ctx, o.sel.groups[0])
+	st, err := f.openStore(ctx, first(o.sel.groups))
 	if err != nil {
+		return err
+	}
+	if o.sel.groups, err = o.sel.resolve(ctx, st); err != nil {
 		return err
 	}
 	rep, err := o.look(ctx, f, st)

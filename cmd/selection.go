@@ -116,15 +116,21 @@ func (s *selection) groupsOr(other string) []string {
 	return s.groups
 }
 
-// one is the only group. Where the store holds one group -g only names it.
-func (s *selection) one() (string, error) {
-	switch {
-	case s.many():
-		return "", usagef("one group is needed here; for several make a plan file each (--plan-out)")
-	case len(s.groups) == 0:
-		return "", usagef("no group is named: -g GROUP")
+var errNoGroup = usagef("no group is named: -g GROUP, or -A for all")
+
+// named refuses early what would be refused after connecting: only a store besides the broker's may hold one group alone.
+func (s *selection) named(f *factory) error {
+	if len(s.groups) > 0 || s.many() {
+		return nil
 	}
-	return s.groups[0], nil
+	x, err := f.settings()
+	if err != nil {
+		return err
+	}
+	if x.Broker != "" && x.StoreFor("") == "" {
+		return errNoGroup
+	}
+	return nil
 }
 
 // resolve answers the groups that are meant, nil for every one of the store.
@@ -134,12 +140,17 @@ func (s *selection) resolve(ctx context.Context, st *place) ([]string, error) {
 		return s.groups, nil
 	case s.allGroups:
 		return nil, nil
-	case s.regex == nil:
-		return nil, usagef("no group is named: -g GROUP, or -A for all")
 	}
 	all, gaps, err := st.Groups(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if s.regex == nil {
+		// A store may hold one group only: then -g is not needed.
+		if len(all) == 1 && len(gaps) == 0 && !st.own {
+			return all, nil
+		}
+		return nil, errNoGroup
 	}
 	var out []string
 	for _, g := range all {
