@@ -125,7 +125,7 @@ func TestApplyAgainGoesOnWhereItStopped(t *testing.T) {
 
 // BR-18, the race: a member joins between the check and the commit.
 func TestBR18MemberJoinsBetweenCheckAndWrite(t *testing.T) {
-	w := kafka()
+	w := ownStore()
 	partitions(w, "orders", 2)
 	p := mustPlan(t, report(t, w), to(20))
 	w.OnCall = func(call string) {
@@ -234,7 +234,7 @@ func TestBR22LiveJobOnAStoreWithoutMembers(t *testing.T) {
 }
 
 func TestBrokersNeedNoSecondLookButTheirOwnSettleTime(t *testing.T) {
-	w := kafka()
+	w := ownStore()
 	partitions(w, "orders", 1)
 	r := runner(t, w, nil)
 	var waits []time.Duration
@@ -453,7 +453,7 @@ func TestAStoreOfAnotherCluster(t *testing.T) {
 }
 
 func TestWaitEmpty(t *testing.T) {
-	w := kafka()
+	w := ownStore()
 	partitions(w, "orders", 1)
 	w.Group(live)
 	r := runner(t, w, nil)
@@ -537,11 +537,11 @@ func (m *maker) CreateGroup(context.Context, string) error { m.made++; return m.
 func TestPartsOfAWrite(t *testing.T) {
 	var cs []offset.Change
 	for _, topic := range []string{"a", "b"} {
-		for i := range int32(150) {
+		for i := range int32(600) {
 			cs = append(cs, offset.Change{Partition: offset.Partition{Topic: topic, Index: i}})
 		}
 	}
-	for together, want := range map[offset.Extent][]int{offset.PerGroup: {300}, offset.PerTopic: {150, 150}, offset.EachAlone: {100, 50, 100, 50}} {
+	for together, want := range map[offset.Extent][]int{offset.PerGroup: {1200}, offset.PerTopic: {600, 600}, offset.EachAlone: {1000, 200}} {
 		var got []int
 		for _, p := range parts(cs, together) {
 			got = append(got, len(p))

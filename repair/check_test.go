@@ -26,7 +26,7 @@ func checkedPlan(t *testing.T, w *inspecttest.World) *Plan {
 // BR-18: a live group of every kind that Kafka has is refused by name, and no flag overrules it.
 func TestBR18LiveGroupsAreRefused(t *testing.T) {
 	for _, kind := range []string{"classic", "consumer", "share", "streams"} {
-		w := kafka()
+		w := ownStore()
 		p := checkedPlan(t, w)
 		g := live
 		g.Kind = kind
@@ -41,7 +41,7 @@ func TestBR18LiveGroupsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	w := kafka()
+	w := ownStore()
 	p := checkedPlan(t, w)
 	w.Group(offset.Group{Name: "billing", Kind: "push", Phase: offset.Live, Members: live.Members[:1]})
 	d := today(t, w)
@@ -53,7 +53,7 @@ func TestBR18LiveGroupsAreRefused(t *testing.T) {
 }
 
 func TestGroupsThatCannotBeJudged(t *testing.T) {
-	w := kafka()
+	w := ownStore()
 	p := checkedPlan(t, w)
 	w.Group(offset.Group{Name: "billing", Kind: "classic", Phase: offset.PhaseUnknown})
 	wantRefused(t, Check(p, today(t, w)), CauseUnknown, "billing")
@@ -76,7 +76,7 @@ func TestGroupsThatCannotBeJudged(t *testing.T) {
 func TestFrameworksThatIgnoreAGroupReset(t *testing.T) {
 	for name, g := range map[string]offset.Group{
 		"streams": {Kind: "streams", Phase: offset.Empty}, "connect": {Kind: "classic", Protocol: "connect", Phase: offset.Empty}} {
-		w := kafka()
+		w := ownStore()
 		p := checkedPlan(t, w)
 		g.Name = "billing"
 		w.Group(g)
@@ -87,7 +87,7 @@ func TestFrameworksThatIgnoreAGroupReset(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	w := kafka()
+	w := ownStore()
 	w.Log("orders:0", 0, 10)
 	w.Store("billing", "orders:0", offset.Result[offset.Stored]{Value: offset.Stored{State: offset.Set, Next: 5, Metadata: "AgAAAaIsr5Sj"}})
 	wantRefused(t, Check(mustPlan(t, report(t, w), toEarliest), today(t, w)), CauseStateful, "Streams")
@@ -114,7 +114,7 @@ func TestRightCluster(t *testing.T) {
 	w.Cluster = "c2"
 	wantRefused(t, Check(p, today(t, w)), CauseCluster, "for cluster c1, and this is cluster c2")
 
-	k := kafka() // one cluster has many addresses, and its store is the broker
+	k := ownStore() // one cluster has many addresses, and its store is the broker
 	p = checkedPlan(t, k)
 	moved := today(t, k)
 	moved.Broker, moved.Store = "kafka://k2:9092", "kafka://k2:9092"

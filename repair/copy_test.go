@@ -13,7 +13,7 @@ import (
 
 // twoClusters are a source with three partitions and a target whose records lie 1,000 further.
 func twoClusters() (from, to *inspecttest.World) {
-	from, to = kafka(), external()
+	from, to = ownStore(), external()
 	to.Cluster = "c2"
 	for i, p := range []string{"orders:0", "orders:1", "orders:2"} {
 		l, m := from.Log(p, 0, 10), to.Log(p, 1000, 1010)
@@ -80,7 +80,7 @@ func TestTranslationsThatAreNotKnown(t *testing.T) {
 }
 
 func TestCopyOnOneCluster(t *testing.T) {
-	from := kafka()
+	from := ownStore()
 	from.Log("orders:0", 0, 100)
 	from.Store("billing", "orders:0", offset.Result[offset.Stored]{Value: offset.Stored{State: offset.Set, Next: 60, LeaderEpoch: offset.EpochOf(4), Metadata: "kgo-1"}})
 	to := external()
@@ -111,7 +111,7 @@ func TestCopyOnOneCluster(t *testing.T) {
 }
 
 func TestCopyThatMeansNothing(t *testing.T) {
-	from := kafka()
+	from := ownStore()
 	partitions(from, "orders", 1)
 	partitions(from, "old", 1)
 	o := CopyOptions{FromBroker: "b", FromStore: "b"}
@@ -132,7 +132,7 @@ func TestCopyThatMeansNothing(t *testing.T) {
 }
 
 func TestDeleteAGroupAndBringItsPositionsBack(t *testing.T) {
-	w := kafka()
+	w := ownStore()
 	partitions(w, "orders", 2)
 	w.Commit("billing", "gone:0", 5)
 	d := &deleter{faulty: faulty{Store: w.Positions()}, world: w}
@@ -164,12 +164,12 @@ func TestDeleteAGroupAndBringItsPositionsBack(t *testing.T) {
 
 	_, err = MakeDelete(report(t, w), false, here)
 	wantRefused(t, err, CauseImpossible, "cannot delete a group")
-	_, err = MakeDelete(reportOf(t, kafka(), inspect.Ask{Groups: []string{"nosuch"}}), true, here)
+	_, err = MakeDelete(reportOf(t, ownStore(), inspect.Ask{Groups: []string{"nosuch"}}), true, here)
 	wantRefused(t, err, CauseNames, "nosuch does not exist")
 }
 
 func TestDeleteAGroupThatStoresNothing(t *testing.T) {
-	w := kafka()
+	w := ownStore()
 	w.Group(offset.Group{Name: "billing", Phase: offset.Empty})
 	d := &deleter{faulty: faulty{Store: w.Positions()}, world: w, err: offset.ErrDenied}
 	r := runner(t, w, d)

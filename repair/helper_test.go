@@ -21,8 +21,8 @@ var here = Origin{User: "anna", Host: "bastion-2", Broker: "kafka://k1:9092", St
 // external is a world whose store knows nothing of members.
 func external() *inspecttest.World { return inspecttest.New() }
 
-// kafka is a world whose store is the broker's own.
-func kafka() *inspecttest.World {
+// ownStore is a world whose store is the broker's own.
+func ownStore() *inspecttest.World {
 	w := inspecttest.New()
 	w.Caps.Members = true
 	return w

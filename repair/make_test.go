@@ -232,7 +232,7 @@ func TestBR05AddedPartitionIsNotSkippedSilently(t *testing.T) {
 
 // BR-19: without the group's name right nothing is touched that was not named, and a new group is said to be new.
 func TestBR19NewGroup(t *testing.T) {
-	for name, w := range map[string]*inspecttest.World{"broker": kafka(), "external": external()} {
+	for name, w := range map[string]*inspecttest.World{"broker": ownStore(), "external": external()} {
 		for _, topic := range []string{"t1", "t2", "t3"} {
 			w.Log(topic+":0", 0, 10)
 		}
@@ -353,7 +353,7 @@ func TestToAbsentAndPrune(t *testing.T) {
 	_, err = Make(report(t, w), Options{Mode: ToAbsent})
 	wantRefused(t, err, CauseImpossible, "orders:0")
 
-	k := kafka()
+	k := ownStore()
 	k.Log("orders:0", 0, 10)
 	k.Commit("billing", "orders:7", 5)
 	_, err = Make(report(t, k), o)

@@ -4,21 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/offsetctl/offsetctl/offset"
 )
 
-// partSize is how many changes go into one Write where each stands alone, so that an interruption is obeyed soon.
-const partSize = 100
+// partSize is how many changes go into one Write where each stands alone: many in one round trip, and an interruption is obeyed soon.
+const partSize = 1000
 
 // parts cuts a group's changes where the store keeps nothing together anyway.
 func parts(cs []offset.Change, together offset.Extent) (out [][]offset.Change) {
 	if together == offset.PerGroup {
 		return [][]offset.Change{cs}
 	}
+	if together == offset.EachAlone {
+		return slices.Collect(slices.Chunk(cs, partSize))
+	}
 	from := 0
 	for i := 1; i <= len(cs); i++ {
-		if i == len(cs) || cs[i].Partition.Topic != cs[from].Partition.Topic || together == offset.EachAlone && i-from == partSize {
+		if i == len(cs) || cs[i].Partition.Topic != cs[from].Partition.Topic {
 			out = append(out, cs[from:i])
 			from = i
 		}

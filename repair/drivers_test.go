@@ -1,0 +1,340 @@
+package repair
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/offsetctl/offsetctl/address"
+	"github.com/offsetctl/offsetctl/brokers/kafka"
+	"github.com/offsetctl/offsetctl/inspect"
+	"github.com/offsetctl/offsetctl/internal/testservers"
+	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/stores/file"
+	"github.com/offsetctl/offsetctl/stores/sql"
+)
+
+// place is a real broker and a real store, and names that nobody else uses.
+type place struct {
+	broker offset.Broker
+	store  offset.Store
+	own    bool
+	addr   string
+
+	admin        *kadm.Client
+	client       *kgo.Client
+	topic, group string
+}
+
+func driverEnv() offset.Env { return offset.Env{Log: slog.New(slog.DiscardHandler), Now: time.Now} }
+
+func parseAddress(t testing.TB, s string, forms ...address.Form) address.Address {
+	t.Helper()
+	a, err := address.Parse(s, forms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// everyPlace runs a test on the broker's own store, a SQLite table and a file, with the fake broker and with a real one.
+func everyPlace(t *testing.T, f func(t *testing.T, p *place)) {
+	brokers := map[string]func(t *testing.T) []string{
+		"fake": func(t *testing.T) []string {
+			c, err := kfake.NewCluster(kfake.NumBrokers(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(c.Close)
+			return c.ListenAddrs()
+		},
+		"kafka44": func(t *testing.T) []string {
+			return strings.Split(testservers.Need(t, "kafka44").Addr["plain"], ",")
+		},
+	}
+	for name, hosts := range brokers {
+		t.Run(name, func(t *testing.T) {
+			addrs := hosts(t)
+			for _, store := range []string{"group", "sqlite", "file"} {
+				t.Run(store, func(t *testing.T) { f(t, openPlace(t, addrs, store)) })
+			}
+		})
+	}
+}
+
+func openPlace(t *testing.T, hosts []string, store string) *place {
+	t.Helper()
+	suffix := strings.ToLower(rand.Text()[:10])
+	p := &place{topic: "repair-" + suffix, group: "job-" + suffix, addr: "kafka://" + strings.Join(hosts, ",")}
+	var err error
+	if p.broker, err = kafka.Open(t.Context(), driverEnv(), parseAddress(t, p.addr, kafka.Form)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.broker.Close() })
+	if p.client, err = kgo.NewClient(kgo.SeedBrokers(hosts...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(20*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.client.Close)
+	p.admin = kadm.NewClient(p.client)
+	p.makeTopic(t)
+	switch path := filepath.Join(t.TempDir(), "store"); store {
+	case "group":
+		p.store, p.own = p.broker.Offsets(), true
+	case "sqlite":
+		p.addr = "sqlite:" + path
+		a := parseAddress(t, p.addr, sql.SQLiteForm)
+		if _, err = sql.Init(t.Context(), driverEnv(), a); err == nil {
+			p.store, err = sql.Open(t.Context(), driverEnv(), a)
+		}
+	case "file":
+		p.addr = "file:" + path
+		a := parseAddress(t, p.addr, file.Form)
+		if _, err = file.Init(t.Context(), driverEnv(), a); err == nil {
+			p.store, err = file.Open(t.Context(), driverEnv(), a)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.store.Close() })
+	return p
+}
+
+// makeTopic makes three partitions of 100 records each.
+func (p *place) makeTopic(t *testing.T) {
+	t.Helper()
+	rs, err := p.admin.CreateTopics(t.Context(), 3, 1, nil, p.topic)
+	if err == nil {
+		err = rs.Error()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []*kgo.Record
+	for part := range int32(3) {
+		for range 100 {
+			records = append(records, &kgo.Record{Topic: p.topic, Partition: part, Value: []byte("v")})
+		}
+	}
+	if err := p.client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *place) part(i int32) offset.Partition { return offset.Partition{Topic: p.topic, Index: i} }
+
+func (p *place) read(t testing.TB) (out []offset.Stored) {
+	t.Helper()
+	cs := []offset.Change{{Partition: p.part(0)}, {Partition: p.part(1)}, {Partition: p.part(2)}}
+	for _, r := range read(t.Context(), p.store, p.group, cs) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		out = append(out, r.Value)
+	}
+	return out
+}
+
+// put writes past everything that repair does, as a job does.
+func (p *place) put(t testing.TB, part int32, next int64) {
+	t.Helper()
+	from := p.read(t)[part]
+	for _, r := range p.store.Write(t.Context(), p.group, []offset.Change{{Partition: p.part(part), From: from, To: set(next)}}) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+func (p *place) run(t testing.TB, dir string) *Run {
+	o := here
+	o.Broker, o.Store, o.Cluster = p.addr, p.addr, ""
+	c := &clock{noon}
+	return &Run{Broker: p.broker, Store: p.store, Own: p.own, Journal: NewJournal(OpenDir(dir)), Origin: o,
+		Now: time.Now, Wait: c.wait, Settle: time.Second, Timeout: time.Minute, Isolation: offset.ReadCommitted}
+}
+
+func (p *place) plan(t testing.TB, r *Run, o Options) *Plan {
+	t.Helper()
+	sv, err := inspect.Take(t.Context(), p.broker, p.store, p.own, inspect.Ask{Groups: []string{p.group}, Topics: []string{p.topic}, Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Origin = r.Origin
+	plan, err := Make(classified(sv), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func positionsOf(ss []offset.Stored) (out []string) {
+	for _, s := range ss {
+		out = append(out, at(s))
+	}
+	return out
+}
+
+// The whole way on real drivers: plan, save, apply, once more, undo, with a partition that had nothing and one outside of the log.
+func TestPlanApplyUndoOnDrivers(t *testing.T) {
+	everyPlace(t, func(t *testing.T, p *place) {
+		p.put(t, 0, 50)
+		p.put(t, 1, 150) // past the end
+		before := p.read(t)
+		r := p.run(t, t.TempDir())
+		plan, err := Decode(encoded(t, p.plan(t, r, to(20))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := apply(t, r, plan)
+		if got := positionsOf(p.read(t)); !slices.Equal(got, []string{"20", "20", "20"}) || a.Count(Written) != 3 {
+			t.Fatalf("%v, %v", got, statuses(a))
+		}
+		if again := apply(t, r, plan); again.Count(AlreadyThere) != 3 {
+			t.Errorf("once more: %v", statuses(again))
+		}
+		e, err := r.Journal.Entry(t.Context(), a.Journal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sv, err := r.Look(t.Context(), e.Rows())
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := MakeUndo(e, sv, UndoOptions{Origin: r.Origin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err = Decode(encoded(t, back)); err != nil {
+			t.Fatal(err)
+		}
+		apply(t, r, back)
+		for i, now := range p.read(t) {
+			if !restored(now, before[i]) {
+				t.Errorf("partition %d: before %+v, after the undo %+v", i, before[i], now)
+			}
+		}
+	})
+}
+
+// BR-34 on real drivers: what a job wrote since the plan is never overwritten, before the write or in the middle of it.
+func TestBR34OnDrivers(t *testing.T) {
+	everyPlace(t, func(t *testing.T, p *place) {
+		for i := range int32(3) {
+			p.put(t, i, 50)
+		}
+		r := p.run(t, t.TempDir())
+		plan := p.plan(t, r, to(20))
+		p.put(t, 1, 51)
+		_, err := r.Apply(t.Context(), plan)
+		wantRefused(t, err, CauseMoved, "changed from 50 to 51 since the plan")
+		if got := positionsOf(p.read(t)); !slices.Equal(got, []string{"50", "51", "50"}) {
+			t.Errorf("got %v", got)
+		}
+
+		plan = p.plan(t, r, to(20))
+		r.Store = &faulty{Store: p.store, write: func(ctx context.Context, g string, cs []offset.Change) []offset.Result[offset.Stored] {
+			p.put(t, 1, 52) // after every look
+			return p.store.Write(ctx, g, cs)
+		}}
+		a, err := r.Apply(t.Context(), plan)
+		if err == nil {
+			t.Fatal("nothing was noticed")
+		}
+		if now := p.read(t)[1]; now.Next != 52 || a.Outcomes[1].Status != Moved {
+			t.Errorf("partition 1 has %s, %v", at(now), statuses(a))
+		}
+		if together := p.store.Caps().Together == offset.PerGroup; together && !errors.Is(err, ErrRefused) || !together && !errors.Is(err, ErrIncomplete) {
+			t.Errorf("%v with %v", err, statuses(a))
+		}
+	})
+}
+
+// BR-18 on a real broker: a group with a living member is refused before and, by the broker, within the write.
+func TestBR18OnDrivers(t *testing.T) {
+	everyPlace(t, func(t *testing.T, p *place) {
+		if !p.own {
+			return
+		}
+		p.put(t, 0, 50)
+		r := p.run(t, t.TempDir())
+		plan := p.plan(t, r, to(20))
+		member := p.join(t)
+		_, err := r.Apply(t.Context(), plan)
+		wantRefused(t, err, CauseLive, "group "+p.group+" is live", "1 member", "--wait-empty")
+
+		r.Wait = func(ctx context.Context, d time.Duration) error {
+			member.Close() // leaves the group
+			time.Sleep(20 * time.Millisecond)
+			return ctx.Err()
+		}
+		if err := r.WaitEmpty(t.Context(), []string{p.group}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		apply(t, r, p.plan(t, r, to(20)))
+		if now := p.read(t)[0]; now.Next != 20 {
+			t.Errorf("stored %s", at(now))
+		}
+	})
+}
+
+// join makes a member and waits until the group is live.
+func (p *place) join(t *testing.T) *kgo.Client {
+	t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(p.client.OptValue(kgo.SeedBrokers).([]string)...), kgo.ConsumerGroup(p.group), kgo.ConsumeTopics(p.topic), kgo.DisableAutoCommit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if fs := c.PollRecords(t.Context(), 1); fs.Err() != nil {
+		t.Fatal(fs.Err())
+	}
+	return c
+}
+
+// Two operators at once on every store that checks within the write: never both win.
+func TestTwoWritersOnDrivers(t *testing.T) {
+	everyPlace(t, func(t *testing.T, p *place) {
+		if !p.store.Caps().Atomic {
+			return // a broker looks just before the commit; two commits within a moment can both be taken
+		}
+		dir := t.TempDir()
+		rounds := 100
+		if testing.Short() {
+			rounds = 5
+		}
+		for round := range rounds {
+			for i := range int32(3) {
+				p.put(t, i, int64(50+round%2))
+			}
+			errs := make([]error, 2)
+			var wg sync.WaitGroup
+			for i, n := range []int64{10, 20} {
+				r := p.run(t, dir)
+				plan := p.plan(t, r, to(n))
+				wg.Go(func() { _, errs[i] = r.Apply(context.Background(), plan) })
+			}
+			wg.Wait()
+			winner := slices.Index(errs, nil)
+			if winner < 0 || !errors.Is(errs[1-winner], ErrRefused) {
+				t.Fatalf("round %d: %v", round, errs)
+			}
+			want := fmt.Sprint([]int64{10, 20}[winner])
+			if got := positionsOf(p.read(t)); !slices.Equal(got, []string{want, want, want}) {
+				t.Fatalf("round %d: %v after %s won", round, got, want)
+			}
+		}
+	})
+}
