@@ -3,6 +3,8 @@ package testservers_test
 import (
 	"database/sql"
 	"fmt"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,11 +13,37 @@ import (
 	"github.com/go-zookeeper/zk"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/offsetctl/offsetctl/internal/testservers"
+	"github.com/offsetctl/offsetctl/internal/testservers/kinds"
 	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
+
+// TestEveryServerStarts holds that each is what the package's comment says: it
+// can be had, and something listens at every address.
+func TestEveryServerStarts(t *testing.T) {
+	for _, kind := range kinds.All() {
+		t.Run(kind.Name, func(t *testing.T) {
+			s := testservers.Need(t, kind.Name)
+			for listener, addrs := range s.Addr {
+				for addr := range strings.SplitSeq(addrs, ",") {
+					c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+					if err != nil {
+						t.Errorf("listener %s: %v", listener, err)
+						continue
+					}
+					_ = c.Close()
+				}
+			}
+			for name, file := range s.Files {
+				if _, err := os.Stat(file); err != nil {
+					t.Errorf("file %s: %v", name, err)
+				}
+			}
+		})
+	}
+}
 
 // topicOf makes a topic that no other test has.
 func topicOf(t *testing.T, admin *kadm.Client, replicas int16) string {

@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/offsetctl/offsetctl/internal/testservers/artifacts"
 	"github.com/offsetctl/offsetctl/internal/testservers/machine"
@@ -53,38 +52,38 @@ const hbaseMain = `public class Together {
 }
 `
 
-// hbasePatience is long: a master beside other loads has been seen to need most
-// of a minute.
-const hbasePatience = 3 * time.Minute
-
 // startHBaseTogether starts the nodes "zookeeper" and "server".
 func startHBaseTogether(ctx context.Context, i *machine.Instance, jars artifacts.Jars) error {
 	main, err := i.Write("Together.java", hbaseMain)
 	if err != nil {
 		return err
 	}
-	if err := prepareHBase(ctx, i, setting{"hbase.regionserver.port", "0"}); err != nil {
+	// Clients find both by ZooKeeper. 1.7 takes ports of its own choice whatever it is told.
+	if err := prepareHBase(ctx, i, setting{"hbase.master.port", "0"}, setting{"hbase.regionserver.port", "0"}); err != nil {
 		return err
 	}
 	return i.Run(ctx, machine.Node{
 		Name:      "server",
 		Command:   hbaseCommand(i, jars, "512m", main, fmt.Sprint(regionServers)),
 		ReadyLine: masterIsUp,
-		Patience:  hbasePatience,
 	})
 }
 
 // startHBaseApart starts the nodes "zookeeper", "master", "rs1" and "rs2", each
 // a process.
 func startHBaseApart(ctx context.Context, i *machine.Instance, jars artifacts.Jars) error {
-	if err := prepareHBase(ctx, i); err != nil {
+	master, err := machine.Port()
+	if err != nil {
+		return err
+	}
+	i.Addr["master"] = machine.Local(master)
+	if err := prepareHBase(ctx, i, setting{"hbase.master.port", fmt.Sprint(master)}); err != nil {
 		return err
 	}
 	nodes := []machine.Node{{
 		Name:      "master",
 		Command:   hbaseCommand(i, jars, "256m", "org.apache.hadoop.hbase.master.HMaster", "start"),
 		ReadyLine: masterIsUp,
-		Patience:  hbasePatience,
 	}}
 	for n := range regionServers {
 		port, err := machine.Port()
@@ -97,8 +96,7 @@ func startHBaseApart(ctx context.Context, i *machine.Instance, jars artifacts.Ja
 			Name: name,
 			Command: hbaseCommand(i, jars, "256m", "org.apache.hadoop.hbase.regionserver.HRegionServer",
 				"-D", fmt.Sprintf("hbase.regionserver.port=%d", port), "start"),
-			Ready:    machine.Listening(addr),
-			Patience: hbasePatience,
+			Ready: machine.Listening(addr),
 		})
 	}
 	return i.RunTogether(ctx, nodes...)
@@ -110,13 +108,9 @@ func prepareHBase(ctx context.Context, i *machine.Instance, more ...setting) err
 	if err != nil {
 		return err
 	}
-	master, err := machine.Port()
-	if err != nil {
-		return err
-	}
-	i.Addr["zookeeper"], i.Addr["master"] = keeper, machine.Local(master)
+	i.Addr["zookeeper"] = keeper
 	i.Vars["znode"] = "/hbase"
-	site, err := hbaseSite(i, keeper, master, more)
+	site, err := hbaseSite(i, keeper, more)
 	if err != nil {
 		return err
 	}
@@ -150,7 +144,7 @@ type setting struct {
 	Value string `xml:"value"`
 }
 
-func hbaseSite(i *machine.Instance, keeper string, master int, more []setting) (string, error) {
+func hbaseSite(i *machine.Instance, keeper string, more []setting) (string, error) {
 	_, keeperPort, err := net.SplitHostPort(keeper)
 	if err != nil {
 		return "", err
@@ -164,7 +158,6 @@ func hbaseSite(i *machine.Instance, keeper string, master int, more []setting) (
 		{"hbase.zookeeper.quorum", "127.0.0.1"},
 		{"hbase.zookeeper.property.clientPort", keeperPort},
 		{"zookeeper.session.timeout", "6000"}, // a killed region server is noticed after that
-		{"hbase.master.port", fmt.Sprint(master)},
 		{"hbase.master.info.port", "-1"},
 		{"hbase.regionserver.info.port", "-1"},
 		{"hbase.master.hostname", "localhost"},

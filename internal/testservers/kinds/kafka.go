@@ -138,6 +138,8 @@ func (k *kraftNode) prepare(ctx context.Context, i *machine.Instance) (machine.N
 		Name:    k.name,
 		Command: jvm(k.heap, k.jars, append(flags, "kafka.Kafka", settings)...),
 		Ready:   kafkaAnswers(k.plain),
+		// Started at the same moment as the Kerberos server that it logs in to, a broker may be the first.
+		Restarts: 2,
 	}, nil
 }
 

@@ -261,6 +261,7 @@ func (r *rocket) startProxy(ctx context.Context) error {
 	}
 	r.inst.Addr["proxy-grpc"], r.inst.Addr["proxy"] = machine.Local(first), machine.Local(first+1)
 	node.ReadyLine = "startup successfully"
+	node.Restarts = 5 // it gives up where the name server does not answer within seconds
 	node.Ready = machine.Listening(r.inst.Addr["proxy"])
 	return r.inst.Run(ctx, node)
 }

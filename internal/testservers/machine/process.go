@@ -24,8 +24,8 @@ type Node struct {
 
 	// A node is ready once its log has ReadyLine, written since this start, and
 	// Ready returns nil; each may be left out. Ready is asked again and again,
-	// a try bounded by its context. Patience is how long; zero means a minute
-	// and a half.
+	// a try bounded by its context. Patience is how long; zero means three
+	// minutes, for the machine may be loaded many times over.
 	ReadyLine string
 	Ready     func(context.Context) error
 	Patience  time.Duration
@@ -42,7 +42,7 @@ type Node struct {
 }
 
 const (
-	defaultPatience = 90 * time.Second
+	defaultPatience = 3 * time.Minute
 	stopPatience    = 30 * time.Second
 	pollEvery       = 100 * time.Millisecond
 	tryTimeout      = 5 * time.Second

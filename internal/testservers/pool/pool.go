@@ -24,6 +24,7 @@ type Options struct {
 	// AllInterfaces permits servers that cannot be bound to loopback alone.
 	AllInterfaces bool
 	Log           io.Writer
+	Find          func(name string) (kinds.Kind, bool) // nil: kinds.Find
 }
 
 // Pool holds the shared servers by name, and the private ones.
@@ -56,6 +57,9 @@ const bootsAtOnce = 2
 
 // New makes an empty pool.
 func New(opts Options) *Pool {
+	if opts.Find == nil {
+		opts.Find = kinds.Find
+	}
 	return &Pool{
 		opts: opts, changed: make(chan struct{}), shared: map[string]*entry{}, private: map[*entry]struct{}{},
 		boots: make(chan struct{}, bootsAtOnce),
@@ -194,7 +198,7 @@ func (p *Pool) Own(ctx context.Context, name string) (*Hold, error) {
 
 // check finds the kind and gets what it needs.
 func (p *Pool) check(ctx context.Context, name string) (kinds.Kind, error) {
-	kind, ok := kinds.Find(name)
+	kind, ok := p.opts.Find(name)
 	if !ok {
 		return kind, fmt.Errorf("there is no server of this name")
 	}
@@ -217,7 +221,7 @@ func (p *Pool) ensure(ctx context.Context, kind kinds.Kind) error {
 
 // Jars returns the class path of a kind's jars.
 func (p *Pool) Jars(ctx context.Context, name string) (string, error) {
-	kind, ok := kinds.Find(name)
+	kind, ok := p.opts.Find(name)
 	if !ok || kind.Jars == nil {
 		return "", fmt.Errorf("there are no jars of this name")
 	}
