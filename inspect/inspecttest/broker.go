@@ -71,7 +71,10 @@ func (b broker) log(q offset.LogQuery) (offset.Log, error) {
 	if l.Err != nil {
 		return offset.Log{}, l.Err
 	}
-	out := offset.Log{Bounds: l.Bounds, Current: l.Epoch}
+	out := offset.Log{Bounds: l.Bounds, Current: l.Epoch, Unproven: l.Proven != nil && !q.Prove}
+	if l.Proven != nil && q.Prove {
+		out.Start = *l.Proven
+	}
 	for _, t := range q.Times {
 		n := offset.NoRecord
 		if r := l.at(func(r offset.Record) bool { return !r.Time.Before(t) && r.Offset >= l.Start }); r != nil {

@@ -49,6 +49,7 @@ type Log struct {
 	Epoch     offset.Epoch
 	EpochEnds map[int32]int64 // where a leader epoch ends; others answer -1
 	Records   []offset.Record // sorted by offset; for Peek and look-ups by time
+	Proven    *int64          // the true start, which only LogQuery.Prove shows
 	Err       error           // no leader, denied
 }
 
@@ -164,11 +165,14 @@ func (w *World) get(group string, p offset.Partition) offset.Result[offset.Store
 func (w *World) call(ctx context.Context, name string) error {
 	w.mu.Lock()
 	w.Calls = append(w.Calls, name)
-	hook, err := w.OnCall, w.Broken[name]
+	hook := w.OnCall
 	w.mu.Unlock()
 	if hook != nil {
 		hook(name)
 	}
+	w.mu.Lock()
+	err := w.Broken[name]
+	w.mu.Unlock()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -202,4 +206,10 @@ func (l *Log) Fill(from, to int64, at time.Time) *Log {
 		l.Records = append(l.Records, offset.Record{Offset: n, Time: at})
 	}
 	return l
+}
+
+// Forget drops a group with all that it stored.
+func (w *World) Forget(group string) {
+	delete(w.stored, group)
+	delete(w.groups, group)
 }
