@@ -45,7 +45,7 @@ func binding(p *Plan, t Today) (out []Reason) {
 	case here == "" && p.Broker != t.Broker:
 		add(again, "the plan is for the broker %s, and this is %s, which has no id to compare", p.Broker, t.Broker)
 	}
-	if p.Store != t.Store && !(t.Survey.Own && here != "") { // one cluster has many addresses
+	if p.Store != t.Store && !(p.own() && t.Survey.Own && here != "") { // one cluster has many addresses
 		add(again, "the plan is for the store %s, and this is %s", p.Store, t.Store)
 	}
 	if !t.Survey.Own && t.Remembered != "" && t.Remembered != here && !t.Allowed.Has(NewCluster) {

@@ -33,6 +33,9 @@ type Origin struct {
 	Cluster string `json:"cluster"` // the broker's own id; "" where it has none
 }
 
+// own tells whether the store is the broker's own: they have one address.
+func (o Origin) own() bool { return o.Store == o.Broker }
+
 // Plan is the unit of work and the plan file: what is there, what shall be there, and what it costs.
 type Plan struct {
 	Schema string    `json:"schema"`

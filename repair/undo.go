@@ -56,7 +56,7 @@ func (u *undoing) place() *Reason {
 	if u.e.Cluster != here {
 		return &Reason{Cause: CauseCluster, Text: fmt.Sprintf("entry %d was written to cluster %s, and this is cluster %s", u.e.ID, orNone(u.e.Cluster), orNone(here)), Next: "use the context it was written with"}
 	}
-	if u.e.Store != u.o.Origin.Store && !(u.sv.Own && here != "") {
+	if u.e.Store != u.o.Origin.Store && !(u.e.own() && u.sv.Own && here != "") {
 		return &Reason{Cause: CauseCluster, Text: fmt.Sprintf("entry %d was written to the store %s, and this is %s", u.e.ID, u.e.Store, u.o.Origin.Store), Next: "use the context it was written with"}
 	}
 	return nil
