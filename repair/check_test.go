@@ -118,6 +118,8 @@ func TestRightCluster(t *testing.T) {
 	p = checkedPlan(t, k)
 	moved := today(t, k)
 	moved.Broker, moved.Store = "kafka://k2:9092", "kafka://k2:9092"
+	wantRefused(t, Check(p, moved), CauseCluster, "sqlite:/var/lib/jobs.db", "kafka://k2:9092") // a table's plan is not the broker's
+	p.Store = p.Broker
 	if err := Check(p, moved); err != nil {
 		t.Error(err)
 	}

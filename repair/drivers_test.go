@@ -49,9 +49,14 @@ func parseAddress(t testing.TB, s string, forms ...address.Form) address.Address
 	return a
 }
 
-// everyPlace runs a test on the broker's own store, a SQLite table and a file, with the fake broker and with a real one.
-func everyPlace(t *testing.T, f func(t *testing.T, p *place)) {
-	brokers := map[string]func(t *testing.T) []string{
+var (
+	fakeAndReal = []string{"fake", "kafka44"}
+	allStores   = []string{"group", "sqlite", "file"}
+)
+
+// everyPlace runs a test with each broker and each store.
+func everyPlace(t *testing.T, brokers, stores []string, f func(t *testing.T, p *place)) {
+	hosts := map[string]func(t *testing.T) []string{
 		"fake": func(t *testing.T) []string {
 			c, err := kfake.NewCluster(kfake.NumBrokers(1))
 			if err != nil {
@@ -64,10 +69,10 @@ func everyPlace(t *testing.T, f func(t *testing.T, p *place)) {
 			return strings.Split(testservers.Need(t, "kafka44").Addr["plain"], ",")
 		},
 	}
-	for name, hosts := range brokers {
+	for _, name := range brokers {
 		t.Run(name, func(t *testing.T) {
-			addrs := hosts(t)
-			for _, store := range []string{"group", "sqlite", "file"} {
+			addrs := hosts[name](t)
+			for _, store := range stores {
 				t.Run(store, func(t *testing.T) { f(t, openPlace(t, addrs, store)) })
 			}
 		})
@@ -189,7 +194,7 @@ func positionsOf(ss []offset.Stored) (out []string) {
 
 // The whole way on real drivers: plan, save, apply, once more, undo, with a partition that had nothing and one outside of the log.
 func TestPlanApplyUndoOnDrivers(t *testing.T) {
-	everyPlace(t, func(t *testing.T, p *place) {
+	everyPlace(t, fakeAndReal, allStores, func(t *testing.T, p *place) {
 		p.put(t, 0, 50)
 		p.put(t, 1, 150) // past the end
 		before := p.read(t)
@@ -231,7 +236,7 @@ func TestPlanApplyUndoOnDrivers(t *testing.T) {
 
 // BR-34 on real drivers: what a job wrote since the plan is never overwritten, before the write or in the middle of it.
 func TestBR34OnDrivers(t *testing.T) {
-	everyPlace(t, func(t *testing.T, p *place) {
+	everyPlace(t, fakeAndReal, allStores, func(t *testing.T, p *place) {
 		for i := range int32(3) {
 			p.put(t, i, 50)
 		}
@@ -264,10 +269,7 @@ func TestBR34OnDrivers(t *testing.T) {
 
 // BR-18 on a real broker: a group with a living member is refused before and, by the broker, within the write.
 func TestBR18OnDrivers(t *testing.T) {
-	everyPlace(t, func(t *testing.T, p *place) {
-		if !p.own {
-			return
-		}
+	everyPlace(t, fakeAndReal, []string{"group"}, func(t *testing.T, p *place) {
 		p.put(t, 0, 50)
 		r := p.run(t, t.TempDir())
 		plan := p.plan(t, r, to(20))
@@ -304,12 +306,10 @@ func (p *place) join(t *testing.T) *kgo.Client {
 	return c
 }
 
-// Two operators at once on every store that checks within the write: never both win.
+// Two operators at once on stores that check within the write: never both win. (A broker's own store looks just before the
+// commit; of two commits within a moment the later one stands.)
 func TestTwoWritersOnDrivers(t *testing.T) {
-	everyPlace(t, func(t *testing.T, p *place) {
-		if !p.store.Caps().Atomic {
-			return // a broker looks just before the commit; two commits within a moment can both be taken
-		}
+	everyPlace(t, []string{"fake"}, []string{"sqlite", "file"}, func(t *testing.T, p *place) {
 		dir := t.TempDir()
 		rounds := 100
 		if testing.Short() {

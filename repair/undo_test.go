@@ -202,6 +202,16 @@ func TestUndoElsewhere(t *testing.T) {
 	other.Store = "sqlite:/elsewhere.db"
 	_, err = MakeUndo(e, survey(t, w, inspect.Ask{}), UndoOptions{Origin: other})
 	wantRefused(t, err, CauseCluster, "sqlite:/elsewhere.db")
+	k := ownStore() // an entry of a table is not taken back in the broker's own store
+	k.Log("orders:0", 0, 100)
+	other.Broker, other.Store = "kafka://k2:9092", "kafka://k2:9092"
+	_, err = MakeUndo(e, survey(t, k, inspect.Ask{}), UndoOptions{Origin: other})
+	wantRefused(t, err, CauseCluster, "sqlite:/var/lib/jobs.db", "kafka://k2:9092")
+	e.Store = e.Broker // but of one cluster any address will do
+	k.Commit("billing", "orders:0", 20)
+	if _, err = MakeUndo(e, survey(t, k, inspect.Ask{}), UndoOptions{Origin: other}); err != nil {
+		t.Error(err)
+	}
 	w.Cluster = "c2"
 	_, err = undo(t, w, r, 1, UndoOptions{})
 	wantRefused(t, err, CauseCluster, "c1", "c2")
