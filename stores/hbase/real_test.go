@@ -15,7 +15,7 @@ import (
 // newTable makes a table of the test's own on a real server and answers its address.
 func newTable(t testing.TB, s testservers.Server) string {
 	t.Helper()
-	name := strings.NewReplacer("/", "_", ".", "_").Replace(t.Name())
+	name, _, _ := strings.Cut(t.Name(), "/")
 	url := fmt.Sprintf("hbase://%s/%s_%d?parent=%s", s.Addr["zookeeper"], name, time.Now().UnixNano(), s.Vars["znode"])
 	made, err := Init(t.Context(), environment(), parse(t, url))
 	if err != nil {

@@ -34,7 +34,7 @@ func join(parts ...[]byte) []byte {
 // delimited puts a message's length before it.
 func delimited(b []byte) []byte { return protowire.AppendBytes(nil, b) }
 
-// field is one field of a message: bytes is set for length-delimited ones, value for all others.
+// field is one field of a message: bytes are those of a length-delimited one, never nil; value is of all others.
 type field struct {
 	num   protowire.Number
 	value uint64
@@ -53,7 +53,7 @@ func fields(b []byte) iter.Seq2[field, error] {
 				return
 			}
 			b = b[n:]
-			f := field{num: num}
+			f := field{num: num, bytes: []byte{}}
 			switch typ {
 			case protowire.BytesType:
 				f.bytes, n = protowire.ConsumeBytes(b)
