@@ -138,7 +138,7 @@ func newTopic(r *kmsg.MetadataResponseTopic, now time.Time) topic {
 		}
 		at := &t.parts[p.Partition]
 		at.leader, at.epoch = p.Leader, p.LeaderEpoch
-		if p.Leader < 0 {
+		if p.Leader < 0 || p.ErrorCode == kerr.LeaderNotAvailable.Code {
 			at.leader = noLeader
 			at.err = leaderless(offset.Partition{Topic: t.name, Index: p.Partition}, p)
 		}
