@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ func (t *taking) lookAgain(ctx context.Context) {
 		if len(logs) == 0 && len(lines) == 0 && len(unread) == 0 {
 			return
 		}
-		t.stage("doubts", 0, len(logs)+len(lines)+len(unread))
+		t.stage("doubts", len(logs)+len(lines)+len(unread))
 		var wg sync.WaitGroup
 		wg.Go(func() { t.askLogs(ctx, logs) })
 		wg.Go(func() { t.peekAll(ctx, lines, unread) })
@@ -81,7 +82,7 @@ func (t *taking) logAgain(i int) bool {
 	s := &t.logs[lk.log]
 	again := t.wantFrom(i)
 	switch {
-	case s.answer.Err == errOpen && lk.done&needBounds == 0:
+	case errors.Is(s.answer.Err, errOpen) && lk.done&needBounds == 0:
 		lk.done |= needBounds
 		again = true
 	case s.answer.Err == nil && l.Stored.Value.State == offset.Set && l.Stored.Value.Next > l.Log.Value.End && lk.done&needEnd == 0:

@@ -77,7 +77,7 @@ func (c *classifier) text(g *GroupReport, k cause, rows []*Row, t sums) string {
 	case beforeStart:
 		return plural(t.lost, "unread record") + " fell to retention; nothing brings " + one(int(t.lost), "it", "them") + " back"
 	case noPartition:
-		return c.orphanText(g, r, n)
+		return c.orphanText(g, n)
 	case absentBeside:
 		return "added or expired; consume starts at " + startText(rows, c) + goneText(t)
 	case absentTopic:
@@ -191,7 +191,7 @@ func (c *classifier) staleText(t sums) string {
 	return "oldest unread record is " + positions.Span(c.policy.Now.Sub(t.oldest)) + " old"
 }
 
-func (c *classifier) orphanText(g *GroupReport, r *Row, n int) string {
+func (c *classifier) orphanText(g *GroupReport, n int) string {
 	text := one(n, "stored, and there is no such partition", "stored, and there are no such partitions")
 	switch {
 	case c.Own && c.kafka:

@@ -34,7 +34,7 @@ func (t *taking) fixedTimes() (out []time.Time) {
 	if !t.ask.At.IsZero() {
 		out = append(out, t.ask.At)
 	}
-	return slices.Clip(out)
+	return out
 }
 
 func (t *taking) everyLog() []int32 {
@@ -57,7 +57,7 @@ func (t *taking) askLogs(ctx context.Context, at []int32) {
 		s := &t.logs[k]
 		qs[i] = offset.LogQuery{Partition: s.info.Partition, Times: fixed, Epochs: s.epochs, Prove: s.prove}
 		if s.times != nil {
-			qs[i].Times = append(fixed, s.times...)
+			qs[i].Times = slices.Concat(fixed, s.times)
 		}
 	}
 	for i, r := range t.broker.Logs(ctx, qs) {

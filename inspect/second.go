@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 
 	"github.com/offsetctl/offsetctl/offset"
 )
@@ -41,7 +42,7 @@ func (t *taking) startSecondRead(ctx context.Context) func() {
 
 func (t *taking) askedTwice(line int) (offset.Partition, bool) {
 	l := &t.sv.Lines[line]
-	open, underID := l.Stored.Err == errOpen, t.sv.Own && l.TopicID != "" && l.Stored.Err == nil
+	open, underID := errors.Is(l.Stored.Err, errOpen), t.sv.Own && l.TopicID != "" && l.Stored.Err == nil
 	if !l.Exists || l.Ambiguous != "" || !open && !underID {
 		return offset.Partition{}, false
 	}

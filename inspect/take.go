@@ -39,7 +39,7 @@ type taking struct {
 }
 
 func (t *taking) run(ctx context.Context) error {
-	t.stage("topics and groups", 0, 0)
+	t.stage("topics and groups", 0)
 	top := start(func() (offset.Topology, error) { return t.broker.Topology(ctx, t.ask.Topics) })
 	if err := t.listGroups(ctx); err != nil {
 		_, _ = top()
@@ -56,7 +56,7 @@ func (t *taking) run(ctx context.Context) error {
 		return err
 	}
 	t.sv.Topology = topology
-	t.stage("positions", 0, len(t.groups))
+	t.stage("positions", len(t.groups))
 	if answers == nil {
 		t.askedTopics()
 		answers = t.boundsBesidePositions(ctx)
@@ -80,9 +80,9 @@ func (t *taking) run(ctx context.Context) error {
 // be asked at once, beside the topics.
 func (t *taking) byName() bool { return t.sv.Own && (t.ask.Topics != nil || t.ask.AllTopics) }
 
-func (t *taking) stage(name string, done, total int) {
+func (t *taking) stage(name string, total int) {
 	if t.ask.Progress != nil {
-		t.ask.Progress(name, done, total)
+		t.ask.Progress(name, 0, total)
 	}
 }
 
@@ -132,7 +132,7 @@ func (t *taking) assemble(ctx context.Context, answers []offset.Answer) error {
 		t.spread(allLogs)
 		return nil
 	}
-	t.stage("bounds", 0, len(t.logs))
+	t.stage("bounds", len(t.logs))
 	second := t.startSecondRead(ctx)
 	keep := t.startRetention(ctx)
 	t.wantAtOnce()

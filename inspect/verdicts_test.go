@@ -163,11 +163,11 @@ func TestWorstOfSeveral(t *testing.T) {
 	l.Oldest = now.Add(-41 * time.Hour)
 	r := classify(l, inspect.Policy{StaleAfter: 24 * time.Hour, MaxLag: 10})
 	x := r.Groups[0].Rows[0]
-	var got []inspect.Verdict
+	var got []string
 	for _, f := range x.Findings {
-		got = append(got, f.Verdict)
+		got = append(got, f.Verdict.String())
 	}
-	if want := "[head-overflow diverged stale lagging]"; fmt.Sprint(got) != want || x.Verdict != inspect.HeadOverflow {
+	if want := "head-overflow diverged stale lagging"; strings.Join(got, " ") != want || x.Verdict != inspect.HeadOverflow {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if inspect.ExitCode(r, []inspect.Verdict{inspect.Lagging}) != 1 || inspect.ExitCode(r, []inspect.Verdict{inspect.Orphan}) != 0 {

@@ -12,8 +12,7 @@ func (p palette) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func (p palette) bold(s string) string  { return p.paint("1", s) }
-func (p palette) faint(s string) string { return p.paint("2", s) }
+func (p palette) bold(s string) string { return p.paint("1", s) }
 
 // verdict paints s as bad as v is.
 func (p palette) verdict(v inspect.Verdict, s string) string {
