@@ -44,6 +44,8 @@ func (c *Client) CreateGroup(ctx context.Context, b Broker, group string) error 
 
 // DeleteGroup deletes a group's settings on one broker, and its positions of every topic.
 func (c *Client) DeleteGroup(ctx context.Context, b Broker, group string) error {
-	_, err := c.Do(ctx, b.Addr, Request{Code: CodeDeleteGroup, Once: true, Ext: map[string]string{"groupName": group, "cleanOffset": "true"}})
+	_, err := c.Do(ctx, b.Addr, Request{Code: CodeDeleteGroup, Once: true, Ext: map[string]string{
+		"groupName": group, "cleanOffset": "true", "removeOffset": "true", // as 5.x and as 4.9 call it
+	}})
 	return err
 }

@@ -303,8 +303,12 @@ func TestProxyIsNoNameServer(t *testing.T) {
 	})
 	c := client(t, remoting.Options{})
 	_, err := c.Brokers(t.Context(), f.NameServers()[0])
-	if !errors.Is(err, remoting.ErrProxy) || !errors.Is(err, offset.ErrConfig) {
+	if !errors.Is(err, remoting.ErrNoNameServer) || !errors.Is(err, offset.ErrConfig) || !strings.Contains(err.Error(), "proxy") {
 		t.Error(err)
+	}
+	f.Intercept(nil)
+	if _, err = c.Brokers(t.Context(), f.Broker("broker-a").Addr()); !errors.Is(err, remoting.ErrNoNameServer) {
+		t.Error("a broker's address:", err)
 	}
 }
 

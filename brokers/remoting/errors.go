@@ -87,5 +87,8 @@ func MayHaveArrived(err error) bool {
 	return errors.As(err, &e) && (e.Stage == StageSend || e.Stage == StageAnswer)
 }
 
-// ErrProxy is wrapped when a proxy answers where a name server was expected.
-var ErrProxy = errors.New("this is a RocketMQ 5 proxy, not a name server")
+// Wrapped when something else answers where a name server was expected.
+var (
+	ErrNoNameServer = errors.New("this is no name server: a RocketMQ broker or a RocketMQ 5 proxy answers here")
+	errProxy        = fmt.Errorf("this is a RocketMQ 5 proxy: %w", ErrNoNameServer)
+)

@@ -44,14 +44,30 @@ const (
 	PermRead  = 4
 )
 
-// askNameServer refuses the answer of a proxy, which lists itself as every broker.
+// askNameServer refuses the answers of a proxy, which lists itself as every broker, and of a broker.
 func (c *Client) askNameServer(ctx context.Context, addr string, r Request) (*Command, error) {
 	a, err := c.Do(ctx, addr, r)
-	if a != nil && (a.Ext["MSG_REGION"] != "" || a.Ext["TRACE_ON"] != "") {
-		return nil, fmt.Errorf("%s: %w: give the address of a name server, usually port 9876: %w", addr, ErrProxy, offset.ErrConfig)
+	var other error
+	switch {
+	case a == nil:
+	case a.Ext["MSG_REGION"] != "" || a.Ext["TRACE_ON"] != "":
+		other = errProxy
+	case a.Code == NotSupported:
+		other = ErrNoNameServer
+	}
+	if other != nil {
+		return nil, fmt.Errorf("%s: %w; give the address of a name server, usually with port 9876: %w", addr, other, errAddress)
 	}
 	return a, err
 }
+
+// errAddress makes an error one of the address, without more words.
+var errAddress error = addressError{}
+
+type addressError struct{}
+
+func (addressError) Error() string        { return "the address has to be changed" }
+func (addressError) Is(target error) bool { return target == offset.ErrConfig }
 
 // Route asks a name server for a topic. A topic that it does not know is an *Error with TopicNotExist.
 func (c *Client) Route(ctx context.Context, addr, topic string) (Route, error) {

@@ -18,15 +18,14 @@ const (
 )
 
 var internalTopics = []string{
-	"BenchmarkTest", "CHECKPOINT_TOPIC", "OFFSET_MOVED_EVENT", "RMQ_SYS_TRACE_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC",
-	"RMQ_SYS_TRANS_OP_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "SELF_TEST_TOPIC", "TBW102", "TRANS_CHECK_MAX_TIME_TOPIC",
+	"BenchmarkTest", "CHECKPOINT_TOPIC", "OFFSET_MOVED_EVENT", "SCHEDULE_TOPIC_XXXX", "SELF_TEST_TOPIC", "TBW102", "TRANS_CHECK_MAX_TIME_TOPIC",
 }
 
 // isInternal tells topics that nobody's business lies in: the system's, and those of retries and dead letters.
 func isInternal(topic string) bool {
 	_, found := slices.BinarySearch(internalTopics, topic)
 	return found || strings.HasPrefix(topic, retryPrefix) || strings.HasPrefix(topic, deadLetterPrefix) ||
-		strings.HasPrefix(topic, "rmq_sys_") || strings.HasSuffix(topic, "_REPLY_TOPIC")
+		strings.HasPrefix(topic, "rmq_sys_") || strings.HasPrefix(topic, "RMQ_SYS_") || strings.HasSuffix(topic, "_REPLY_TOPIC")
 }
 
 var internalGroups = []string{

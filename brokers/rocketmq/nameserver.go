@@ -31,7 +31,7 @@ func (c *Cluster) askNameServers(ctx context.Context, ask func(addr string) erro
 			c.preferred, c.version = k, c.client.Version(c.servers[k])
 			c.mu.Unlock()
 			return nil
-		case errors.Is(err, remoting.ErrProxy):
+		case errors.Is(err, remoting.ErrNoNameServer):
 			return err
 		case remoting.IsCode(err, remoting.TopicNotExist):
 			unknown = err

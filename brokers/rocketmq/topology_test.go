@@ -197,7 +197,7 @@ func TestProxyForNameServer(t *testing.T) {
 		return true
 	})
 	c := connect(t, testEnv(), fake.NameServers())
-	if _, err := c.Topology(t.Context(), []string{"orders"}); !errors.Is(err, offset.ErrConfig) || !strings.Contains(err.Error(), "proxy, not a name server") {
+	if _, err := c.Topology(t.Context(), []string{"orders"}); !errors.Is(err, offset.ErrConfig) || !strings.Contains(err.Error(), "is a RocketMQ 5 proxy") {
 		t.Error(err)
 	}
 }

@@ -203,7 +203,7 @@ func (w *writing) offline(ctx context.Context) {
 	if len(at) == 0 {
 		return
 	}
-	each(len(at), func(k int) { w.update(ctx, &w.rows[at[k]]) })
+	w.updateAll(ctx, at)
 	at = slices.DeleteFunc(at, func(i int) bool { return !w.rows[i].sent })
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
 	defer cancel()
@@ -223,6 +223,29 @@ func (w *writing) offline(ctx context.Context) {
 			r.err = fmt.Errorf("%s: it was stored, but client %s began to consume meanwhile and may put back what it had loaded before; look again in %v: %w",
 				r.Partition, came.clients[0].ID, 2*flushInterval, offset.ErrOutcome)
 		}
+	}
+}
+
+// updateAll sends the positions side by side. Where a broker has none of the topic yet, the first goes alone: brokers make the
+// place for a topic's positions with the first one, and two that come together lose one of them, both answered with success.
+func (w *writing) updateAll(ctx context.Context, at []int) {
+	type place struct{ broker, topic string }
+	made := map[place]bool{}
+	for _, i := range at {
+		p := w.rows[i].Partition
+		made[place{p.Broker, p.Topic}] = made[place{p.Broker, p.Topic}] || w.rows[i].now.State != offset.Absent
+	}
+	var first, rest []int
+	for _, i := range at {
+		if p := w.rows[i].Partition; !made[place{p.Broker, p.Topic}] {
+			made[place{p.Broker, p.Topic}] = true
+			first = append(first, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	for _, some := range [][]int{first, rest} {
+		each(len(some), func(k int) { w.update(ctx, &w.rows[some[k]]) })
 	}
 }
 
@@ -275,7 +298,7 @@ func (w *writing) lookAfter(ctx, after context.Context, at []int) {
 		return
 	}
 	if ctx.Err() == nil {
-		each(len(again), func(k int) { w.update(ctx, &w.rows[again[k]]) })
+		w.updateAll(ctx, again)
 		again = w.compare(after, slices.DeleteFunc(again, func(i int) bool { return w.rows[i].err != nil }))
 	}
 	for _, i := range again {

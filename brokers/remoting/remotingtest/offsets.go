@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/offsetctl/offsetctl/brokers/remoting"
 )
@@ -37,6 +38,13 @@ func (b *Broker) update(x map[string]string, id int32) *remoting.Command {
 		if _, pending := b.pending[k][id]; pending {
 			return &remoting.Command{Remark: "Offset has been previously reset"}
 		}
+	}
+	if b.offsets[k] == nil {
+		// As in the real ones: whoever stores the first position of a topic at the same time as another loses it.
+		b.c.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		b.c.mu.Lock()
+		b.offsets[k] = map[int32]int64{}
 	}
 	b.store(k, id, next)
 	b.wrote(Write{Broker: b, Group: k.group, Topic: k.topic, Queue: id, Next: next})
