@@ -219,7 +219,7 @@ func (k *checking) metadata(ctx context.Context, b offset.Broker) bool {
 	}
 	for _, tp := range t.Topics {
 		if k.sel.topicNames() != nil && tp.Err != nil {
-			k.fail("topic", fmt.Errorf("topic %s: %w", tp.Name, tp.Err))
+			k.fail("topic", tp.Err)
 		}
 	}
 	return true

@@ -71,7 +71,7 @@ func (f *factory) format(allowed ...string) (string, error) {
 func (f *factory) env() offset.Env {
 	e := offset.Env{Log: slog.New(slog.DiscardHandler), Now: f.sys.Now}
 	if f.global.verbose {
-		e.Log = slog.New(slog.NewTextHandler(f.sys.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		e.Log = slog.New(slog.NewTextHandler(f.sys.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
 		began := f.sys.Now()
 		e.Trace = func(server, call string) {
 			f.mu.Lock()

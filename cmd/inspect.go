@@ -284,6 +284,9 @@ func (l *looking) take(ctx context.Context) (*inspect.Report, error) {
 	l.ask.Now = l.f.sys.Now()
 	l.ask.Progress = p.stage
 	sv, err := inspect.Take(ctx, b, l.place.Store, l.place.own, l.ask)
+	if err == nil {
+		err = l.o.sel.there(sv)
+	}
 	if err != nil {
 		return nil, err
 	}

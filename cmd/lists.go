@@ -57,9 +57,8 @@ func runTopics(ctx context.Context, f *factory, sel *selection, internal bool, f
 	var infos []offset.LogInfo
 	for _, tp := range t.Topics {
 		if tp.Err != nil {
-			err := fmt.Errorf("topic %s: %w", tp.Name, tp.Err)
-			complain(f.sys, err, exitIncomplete)
-			code = max(code, exitCode(err, 0))
+			complain(f.sys, tp.Err, exitIncomplete)
+			code = max(code, exitCode(tp.Err, 0))
 		}
 		for _, l := range tp.Logs {
 			if sel.match(l.Partition) {

@@ -143,7 +143,7 @@ func existing(t offset.Topology, p offset.Partition) error {
 			continue
 		}
 		if tp.Err != nil {
-			return fmt.Errorf("topic %s: %w", p.Topic, tp.Err)
+			return tp.Err
 		}
 		for _, l := range tp.Logs {
 			if l.Partition == p {

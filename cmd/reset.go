@@ -325,6 +325,9 @@ func (r *resetting) report(ctx context.Context, a inspect.Ask) (*inspect.Report,
 	defer p.done()
 	a.Progress = p.stage
 	sv, err := inspect.Take(ctx, r.broker, r.place.Store, r.place.own, a)
+	if err == nil {
+		err = r.o.sel.there(sv)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -170,6 +170,9 @@ func (o *resolveOptions) look(ctx context.Context, f *factory, st *place) (*insp
 	if err != nil {
 		return nil, err
 	}
+	if err := o.sel.there(sv); err != nil {
+		return nil, err
+	}
 	if err := o.eachTime(ctx, f.broker, sv); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"slices"
 	"sort"
+	"strings"
 
+	"github.com/offsetctl/offsetctl/inspect"
 	"github.com/offsetctl/offsetctl/offset"
 	"github.com/offsetctl/offsetctl/positions"
 	"github.com/spf13/cobra"
@@ -167,4 +169,25 @@ func (s *selection) resolve(ctx context.Context, st *place) ([]string, error) {
 	}
 	sort.Strings(out)
 	return out, nil
+}
+
+// there refuses partitions that were named and are neither in the cluster nor stored. A topic that could not be looked at says
+// nothing about its partitions.
+func (s *selection) there(sv *inspect.Survey) error {
+	var all []offset.Partition
+	for _, t := range sv.Topology.Topics {
+		if t.Err != nil {
+			return nil
+		}
+		for _, l := range t.Logs {
+			all = append(all, l.Partition)
+		}
+	}
+	for _, l := range sv.Lines {
+		all = append(all, l.Partition)
+	}
+	if missing := s.parsed.Without(all); len(missing) > 0 {
+		return fmt.Errorf("%s %w, neither in the cluster nor stored (see: offsetctl topics -t TOPIC)", strings.Join(missing, ", "), offset.ErrUnknownName)
+	}
+	return nil
 }

@@ -197,6 +197,9 @@ func (x *writing) check(ctx context.Context, p *repair.Plan) error {
 	if p.Empty() {
 		return nil
 	}
+	if _, err := x.f.probeJournal(ctx); err != nil {
+		return err
+	}
 	sv, err := x.look(ctx, p.Rows())
 	if err != nil {
 		return err
