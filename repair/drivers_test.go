@@ -24,6 +24,7 @@ import (
 	"github.com/offsetctl/offsetctl/offset"
 	"github.com/offsetctl/offsetctl/stores/file"
 	"github.com/offsetctl/offsetctl/stores/sql"
+	"github.com/offsetctl/offsetctl/stores/sqljournal"
 )
 
 // place is a real broker and a real store, and names that nobody else uses.
@@ -337,4 +338,35 @@ func TestTwoWritersOnDrivers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The journal may lie in a database, also in the one that holds the positions.
+func TestJournalInADatabase(t *testing.T) {
+	w := external()
+	partitions(w, "orders", 2)
+	l, err := sqljournal.Open(t.Context(), driverEnv(), parseAddress(t, "sqlite:"+filepath.Join(t.TempDir(), "journal.db"), sqljournal.Forms...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	r := runner(t, w, nil)
+	r.Journal = NewJournal(l)
+	a := apply(t, r, mustPlan(t, report(t, w), to(20)))
+	e, err := r.Journal.Entry(t.Context(), a.Journal)
+	if err != nil || !e.Settled() || len(e.Done) != 2 {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	p, err := undo(t, w, r, a.Journal, UndoOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, r, p)
+	wantStored(t, w, "orders:0", 50)
+	es, _, err := r.Journal.History(t.Context(), Filter{})
+	if err != nil || len(es) != 2 || es[0].Undoes != 1 {
+		t.Errorf("%+v, %v", es, err)
+	}
+	w.Cluster = "c2"
+	_, err = r.Apply(t.Context(), mustPlan(t, report(t, w), to(20)))
+	wantRefused(t, err, CauseCluster, "last used with cluster c1")
 }

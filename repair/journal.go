@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -20,7 +21,8 @@ type Log interface {
 	Append(ctx context.Context, id int64, line []byte) error
 	// Release says that this process appends no more.
 	Release(id int64) error
-	// Read answers one entry's lines. busy: a living process has not released it. A line that was cut off is left out, and cut is true.
+	// Read answers one entry's lines; fs.ErrNotExist when there is none. busy: a living process has not released it, where that can
+	// be told. A line that was cut off is left out, and cut is true.
 	Read(ctx context.Context, id int64) (lines [][]byte, busy, cut bool, err error)
 	// IDs lists the entries, newest first.
 	IDs(ctx context.Context) ([]int64, error)
@@ -107,6 +109,9 @@ func (j *Journal) record(ctx context.Context, id int64, l laterLine) error {
 // Entry answers one entry; ErrNoEntry when there is none.
 func (j *Journal) Entry(ctx context.Context, id int64) (*Entry, error) {
 	lines, busy, cut, err := j.log.Read(ctx, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%d %w %s", id, ErrNoEntry, j.Name())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("journal %s, entry %d: %w", j.Name(), id, err)
 	}

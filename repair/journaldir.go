@@ -130,9 +130,6 @@ func (d *Dir) Release(id int64) error {
 // Read answers the lines of one entry.
 func (d *Dir) Read(_ context.Context, id int64) (lines [][]byte, busy, cut bool, err error) {
 	f, err := os.Open(d.file(id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, false, ErrNoEntry
-	}
 	if err != nil {
 		return nil, false, false, err
 	}
