@@ -61,13 +61,7 @@ func (d Store) apart(base *place, names []string, topic bool, with func(string) 
 	for i, p := range places {
 		p.fresh(int64(1000 * i))
 	}
-	values := func() []results {
-		out := make([]results, len(places))
-		for i, p := range places {
-			out[i] = p.read(p.s)
-		}
-		return out
-	}
+	values := func() []results { return together(base, places) }
 	before := values()
 	for i, p := range places {
 		for j, r := range before[i] {
@@ -85,6 +79,41 @@ func (d Store) apart(base *place, names []string, topic bool, with func(string) 
 			return
 		}
 	}
+}
+
+// together reads all the places by one question, whose parts are sorted as the contract wants them.
+func together(base *place, places []*place) []results {
+	base.Helper()
+	var qs []offset.Query
+	for _, p := range places {
+		i, found := slices.BinarySearchFunc(qs, p.group, func(q offset.Query, g string) int { return strings.Compare(q.Group, g) })
+		if !found {
+			qs = slices.Insert(qs, i, offset.Query{Group: p.group})
+		}
+		qs[i].Expect = append(qs[i].Expect, p.ps...)
+	}
+	for _, q := range qs {
+		slices.SortFunc(q.Expect, offset.Partition.Compare)
+	}
+	as := base.s.Read(context.Background(), qs)
+	if len(as) != len(qs) {
+		base.Fatalf("%d queries have %d answers", len(qs), len(as))
+	}
+	out := make([]results, len(places))
+	for i, p := range places {
+		n, _ := slices.BinarySearchFunc(qs, p.group, func(q offset.Query, g string) int { return strings.Compare(q.Group, g) })
+		if as[n].Err != nil || len(as[n].Expected) != len(qs[n].Expect) {
+			base.Fatalf("%q: %d answers for %d partitions, %v", p.label, len(as[n].Expected), len(qs[n].Expect), as[n].Err)
+		}
+		for _, q := range p.ps {
+			k, _ := slices.BinarySearchFunc(qs[n].Expect, q, offset.Partition.Compare)
+			if r := as[n].Expected[k]; r.Err != nil {
+				base.Fatalf("%q: reading %s: %v", p.label, q, r.Err)
+			}
+			out[i] = append(out[i], as[n].Expected[k])
+		}
+	}
+	return out
 }
 
 // unsupported holds that a name is refused, by reading as by writing.

@@ -21,6 +21,7 @@ var Form = address.Form{Schemes: []string{"file"}, Example: "file:offsets.json",
 type Store struct {
 	env  offset.Env
 	path string
+	sync func(*os.File) error // tests of order, not of power failures, leave it out
 }
 
 var _ offset.Store = (*Store)(nil)
@@ -38,7 +39,7 @@ func Open(_ context.Context, env offset.Env, a address.Address) (offset.Store, e
 	if err != nil {
 		return nil, explain(a.Path, "opening it", err)
 	}
-	return &Store{env, path}, nil
+	return &Store{env, path, (*os.File).Sync}, nil
 }
 
 // Close has nothing to give back.

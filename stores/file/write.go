@@ -166,7 +166,7 @@ func (s *Store) replace(ctx context.Context, d document) (err error) {
 		err = likeOld(f, s.path)
 	}
 	if err == nil {
-		err = f.Sync()
+		err = s.sync(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return explain(s.path, "writing beside it", err)
@@ -178,7 +178,7 @@ func (s *Store) replace(ctx context.Context, d document) (err error) {
 	if err := os.Rename(f.Name(), s.path); err != nil {
 		return explain(s.path, "putting the new one in its place", err)
 	}
-	if err := syncDir(dir); err != nil {
+	if err := s.syncDir(dir); err != nil {
 		return fmt.Errorf("file %s %w: it is there, and would not survive a power failure: %w", s.path, offset.ErrOutcome, err)
 	}
 	return nil
@@ -199,17 +199,17 @@ func likeOld(f *os.File, old string) error {
 	return sameOwner(f, info)
 }
 
-func syncDir(dir string) error {
+func (s *Store) syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(s.sync(d), d.Close())
 }
 
 // Init creates an empty file.
 func Init(ctx context.Context, env offset.Env, a address.Address) (said string, err error) {
-	s := &Store{env, a.Path}
+	s := &Store{env, a.Path, (*os.File).Sync}
 	err = s.locked(ctx, func() error {
 		if _, err := os.Stat(s.path); err == nil {
 			if _, err := s.load(ctx); err != nil {
