@@ -6,6 +6,7 @@ import (
 
 	"github.com/offsetctl/offsetctl/address"
 	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/stores/file"
 	"github.com/offsetctl/offsetctl/stores/sql"
 )
 
@@ -23,4 +24,5 @@ var Drivers = []Driver{
 	{Form: sql.MySQLForm, Title: "MySQL or MariaDB table", Open: sql.Open, Init: sql.Init},
 	{Form: sql.PostgresForm, Title: "PostgreSQL table", Open: sql.Open, Init: sql.Init},
 	{Form: sql.SQLiteForm, Title: "SQLite table", Open: sql.Open, Init: sql.Init},
+	{Form: file.Form, Title: "JSON file", Open: file.Open, Init: file.Init},
 }

@@ -179,7 +179,7 @@ func columnKind(d sqldb.Dialect, name string) kind {
 		return text
 	case has("blob"):
 		return binary
-	case has("real", "floa", "doub"):
+	case has("real", "floa", "double"):
 		return none
 	}
 	return integer

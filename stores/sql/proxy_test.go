@@ -2,6 +2,7 @@ package sql
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -121,7 +122,7 @@ func (p *proxy) serve(client net.Conn) {
 	for {
 		n, err := client.Read(buf)
 		if err != nil {
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				_ = client.Close()
 			}
 			_ = server.Close()
