@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package kinds knows the servers: what each is made of and how it is started.
 package kinds
 

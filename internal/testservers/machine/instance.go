@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package machine runs servers' processes: folders, ports, certificates,
 // start, readiness, logs, and the ways to end or freeze them.
 package machine

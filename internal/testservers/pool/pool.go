@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package pool keeps the running servers: it starts one the first time it is
 // asked for, shares it, and stops it when nobody has held it for a while.
 package pool

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command supervisor fetches, starts, watches and stops the real servers that
 // the tests need. See package testservers.
 package main
