@@ -81,7 +81,7 @@ func (x *appliedPrinter) write() {
 		x.line("%s", x.a.Sentence())
 	}
 	if x.a.JournalErr != nil {
-		x.words("the journal could not record the result: "+x.a.JournalErr.Error(), 0)
+		x.hanging("", "the journal could not record the result: "+x.a.JournalErr.Error())
 	}
 	x.ways()
 	x.idle()
@@ -115,9 +115,9 @@ func (x *appliedPrinter) ways() {
 func (x *appliedPrinter) idle() {
 	switch {
 	case x.a.NotLooked:
-		x.words("interrupted before the look after the settle time: whether a live job has overwritten it since is not known", 0)
+		x.hanging("", "interrupted before the look after the settle time: whether a live job has overwritten it since is not known")
 	case x.a.Idle:
-		x.words("nobody moved these positions in the meantime, which is no proof that the job is stopped", 0)
+		x.hanging("", "nobody moved these positions in the meantime, which is no proof that the job is stopped")
 	}
 }
 

@@ -110,10 +110,10 @@ func Entry(w io.Writer, e *repair.Entry, results []repair.Outcome, o HistoryOpti
 	}
 	p := &printer{w: w, o: InspectOptions{Width: o.Width}}
 	p.line("%d  %s, %s@%s, %s ago%s", e.ID, stamp(e.At), e.User, e.Host, positions.Span(o.Now.Sub(e.At)), quoted(e.Reason))
-	p.words("command  "+e.Command, 9)
-	p.words("store    "+e.Store+", cluster "+dash(e.Cluster), 9)
+	p.hanging("command  ", e.Command)
+	p.hanging("store    ", e.Store+", cluster "+dash(e.Cluster))
 	if !e.Settled() {
-		p.words("The process ended before it could record the result; below is what the store says now.", 0)
+		p.hanging("", "The process ended before it could record the result; below is what the store says now.")
 	}
 	t := grid{columns: []gridColumn{{name: "GROUP", shrink: true}, {name: "TOPIC", shrink: true}, {name: "PART", right: true}, {name: "BEFORE", right: true}, {name: "WRITTEN", right: true}, {name: "RESULT"}}}
 	ended := outcomeTexts(results)

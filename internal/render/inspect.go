@@ -137,7 +137,7 @@ func (p *printer) section(g *inspect.GroupReport) {
 	}
 	p.findings(g)
 	for _, n := range g.Notes {
-		p.words("note: "+n, 0)
+		p.hanging("note: ", n)
 	}
 }
 
@@ -157,16 +157,6 @@ func (p *printer) groupLine(g *inspect.GroupReport) {
 // aside puts right at the right edge, or behind left where there is no room.
 func aside(left, right string, width int) string {
 	return left + strings.Repeat(" ", max(2, width-len([]rune(left))-len([]rune(right)))) + right
-}
-
-// words writes a sentence over as many lines as it needs.
-func (p *printer) words(text string, indent int) {
-	for i, line := range wrap(text, indent, p.room()) {
-		if i > 0 {
-			line = strings.Repeat(" ", max(indent, 2)) + line
-		}
-		p.line("%s", line)
-	}
 }
 
 // summary says how many partitions have which verdict, what is unread, and how the command ends.

@@ -50,20 +50,28 @@ func (p *printer) finding(c inspect.Collected, verdict, place int) {
 	if len(c.Repairs) > 1 && !p.o.Quiet {
 		text += " Choose:"
 	}
-	for i, line := range wrap(text, utf8.RuneCountInString(head), p.room()) {
-		if i == 0 {
-			p.line("%s%s", p.p.verdict(c.Verdict, head), line)
-		} else {
-			p.line("%*s%s", utf8.RuneCountInString(head), "", line)
-		}
-	}
+	p.hanging(p.p.verdict(c.Verdict, head), text)
 	if c.Restart != "" {
-		for i, line := range wrap("BEFORE A RESTART: "+sentence(c.Restart), 2, p.room()) {
-			p.line("  %s%s", strings.Repeat("  ", min(i, 1)), line)
-		}
+		p.hanging("  BEFORE A RESTART: ", sentence(c.Restart))
 	}
 	if !p.o.Quiet {
 		p.repairs(c.Repairs)
+	}
+}
+
+// hanging writes a sentence behind its head, and its other lines below its first; below a head that takes most of the line.
+func (p *printer) hanging(head, text string) {
+	indent := visible(head)
+	if indent > p.room()*2/3 {
+		p.line("%s", strings.TrimRight(head, " "))
+		head, indent = "    ", 4
+	}
+	for i, line := range wrap(text, indent, p.room()) {
+		if i == 0 {
+			p.line("%s%s", head, line)
+		} else {
+			p.line("%*s%s", max(indent, 2), "", line)
+		}
 	}
 }
 

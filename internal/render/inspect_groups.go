@@ -98,6 +98,16 @@ func (p *printer) byTopic() {
 		sums = append(sums, topicSums(&p.r.Groups[i])...)
 	}
 	slices.SortStableFunc(sums, func(a, b topicSum) int { return cmp.Compare(b.Verdict, a.Verdict) })
+	healthy := 0
+	for healthy < len(sums) && sums[healthy].Verdict == inspect.OK {
+		healthy++
+	}
+	if healthy > collapseAbove && p.o.Format != "wide" && !slices.Contains(p.o.Show, inspect.OK) {
+		if p.o.shows(inspect.OK) {
+			p.line("%s ok", plural(healthy, "topic"))
+		}
+		sums = sums[healthy:]
+	}
 	for i := range sums {
 		s := &sums[i]
 		if !p.shown(&s.GroupReport) {

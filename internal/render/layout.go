@@ -59,11 +59,24 @@ func (g *grid) write(w io.Writer) error {
 		return err
 	}
 	for line := range bytes.Lines(b.Bytes()) {
-		if _, err := w.Write(append(bytes.TrimRight(line, " \n"), '\n')); err != nil {
+		if _, err := w.Write(append(trimEnd(line), '\n')); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// trimEnd cuts spaces at the end, and the second end of colours that the library writes behind them.
+func trimEnd(line []byte) []byte {
+	const reset = "\x1b[0m"
+	for {
+		line = bytes.TrimRight(line, " \n")
+		rest, ok := bytes.CutSuffix(line, []byte(reset))
+		if !ok || !bytes.HasSuffix(rest, []byte(" ")) && !bytes.HasSuffix(rest, []byte(reset)) {
+			return line
+		}
+		line = rest
+	}
 }
 
 // fit shortens names, and at last the words of the last column, until the lines fit the terminal.
@@ -137,14 +150,17 @@ func middle(s string, n int) string {
 
 // wrap breaks text at spaces so that no line is longer than width; the first line begins at column first.
 func wrap(text string, first, width int) []string {
+	if first+visible(text) <= width {
+		return []string{text}
+	}
 	var out []string
 	line, room := "", width-first
 	for word := range strings.FieldsSeq(text) {
-		n := utf8.RuneCountInString(word)
+		n := visible(word)
 		switch {
 		case line == "":
 			line = word
-		case utf8.RuneCountInString(line)+1+n <= room:
+		case visible(line)+1+n <= room:
 			line += " " + word
 		default:
 			out, line = append(out, line), word

@@ -80,8 +80,8 @@ func (x *planPrinter) write() {
 		h.Cluster = p.Cluster
 	}
 	where := strings.Join(slices.DeleteFunc([]string{h.Context, clusterWords(h.Cluster), brief(names)}, func(s string) bool { return s == "" }), ", ")
-	x.words(fmt.Sprintf("%s  %s, store: %s", x.p.bold("PLAN"), where, h.Store), 6)
-	x.words("to    "+x.target(), 6)
+	x.hanging(x.p.bold("PLAN")+"  ", where+", store: "+h.Store)
+	x.hanging("to    ", x.target())
 	for i := range p.Groups {
 		if len(p.Groups) > 1 {
 			x.line("%s", groupWords(p.Groups[i]))
@@ -218,6 +218,8 @@ func (x *planPrinter) sums() {
 	p, t := x.plan, x.plan.Totals()
 	var s string
 	switch {
+	case p.Empty() && x.o.Refusal != nil:
+		s = "nothing is written"
 	case p.Empty():
 		s = "nothing to change"
 	case t.Skips > 0:
@@ -234,9 +236,9 @@ func (x *planPrinter) sums() {
 	if len(p.NotSelected) > 0 {
 		s += ". Not selected: " + brief(p.NotSelected)
 	}
-	x.words(s+".", 0)
+	x.hanging("", s+".")
 	if hint := rewindHint(p); hint != "" && x.o.Refusal == nil {
-		x.words(hint, 0)
+		x.hanging("", hint)
 	}
 	if x.o.DryRun {
 		x.line("dry run: nothing was written")

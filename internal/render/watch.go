@@ -63,7 +63,7 @@ func (p *printer) watchGroup(g *inspect.GroupReport) {
 		p.summary(g)
 	}
 	for _, f := range g.Findings {
-		p.words(p.p.verdict(f.Verdict, f.Verdict.String())+"  "+sentence(f.Text), 0)
+		p.hanging(p.p.verdict(f.Verdict, f.Verdict.String())+"  ", sentence(f.Text))
 	}
 }
 
