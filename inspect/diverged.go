@@ -61,11 +61,11 @@ const epochSkew = 5 * time.Second
 
 // honestEpoch: the writer is known to store the epoch of the record before the position.
 func honestEpoch(s offset.Stored, e int32) bool {
-	return strings.HasPrefix(s.Metadata, "kgo-") && e > 0 || streamsText(s.Metadata)
+	return strings.HasPrefix(s.Metadata, "kgo-") && e > 0 || StreamsText(s.Metadata)
 }
 
-// streamsText recognises what Kafka Streams writes beside a position: base64 of a version byte and a time in milliseconds.
-func streamsText(metadata string) bool {
+// StreamsText recognises what Kafka Streams writes beside a position: base64 of a version byte and a time in milliseconds.
+func StreamsText(metadata string) bool {
 	b, err := base64.StdEncoding.DecodeString(metadata)
 	if err != nil || len(b) < 9 || b[0] < 1 || b[0] > 2 {
 		return false

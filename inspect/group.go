@@ -130,9 +130,10 @@ func subscribes(m *offset.Member) string {
 	return strings.Join(out, ", ")
 }
 
-// framework names what keeps its offsets elsewhere, so that a reset of the group has no effect on it.
-func (g *GroupReport) framework() string {
-	switch n := g.Name; {
+// Framework names what keeps its offsets elsewhere, by the name that it gives its groups on a broker: a reset of the group has no
+// effect on it. "" is none that can be recognised.
+func Framework(group string) string {
+	switch n := group; {
 	case strings.HasPrefix(n, "spark-kafka-source-"), strings.HasPrefix(n, "spark-executor-"):
 		return "Spark Structured Streaming, which keeps its offsets in its checkpoint (store spark:DIR)"
 	case strings.HasPrefix(n, "KafkaSource-"), strings.Contains(strings.ToLower(n), "flink"):
@@ -142,11 +143,11 @@ func (g *GroupReport) framework() string {
 }
 
 // elsewhere: a reset of this group would have no effect.
-func (g *GroupReport) elsewhere() bool { return g.framework() != "" }
+func (g *GroupReport) elsewhere() bool { return Framework(g.Name) != "" }
 
 // notes are what an operator should know and that is no finding.
 func (c *classifier) notes(g *GroupReport) (out []string) {
-	if f := g.framework(); f != "" && c.Own {
+	if f := Framework(g.Name); f != "" && c.Own {
 		out = append(out, "by its name this is "+f+": a reset of the group has no effect on the job")
 	}
 	if strings.HasPrefix(g.Name, "connect-") && c.Own {

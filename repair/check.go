@@ -82,7 +82,7 @@ func checkGroup(p *Plan, g *Group, t Today) (out []Reason) {
 	case known.Phase == offset.Live && !(forcible(known) && t.Allowed.Has(AllowLive)):
 		out = append(out, LiveReason(known))
 	}
-	if why := stateful(known, p, g); why != "" && !t.Allowed.Has(AllowStateful) {
+	if why := stateful(known, p, g); why != "" && t.Survey.Own && !t.Allowed.Has(AllowStateful) {
 		out = append(out, Reason{Cause: CauseStateful, Group: g.Name, Allow: AllowStateful,
 			Text: fmt.Sprintf("group %s is %s", g.Name, why), Next: "reset it by its own means, or repeat with --" + AllowStateful})
 	}
@@ -128,25 +128,22 @@ func memberText(m offset.Member) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }
 
-// stateful recognises frameworks that keep positions elsewhere, as far as they can be recognised.
+// stateful recognises frameworks that keep state or positions elsewhere, as far as they can be recognised by a broker's group.
 func stateful(g offset.Group, p *Plan, pg *Group) string {
+	framework := inspect.Framework(pg.Name)
 	switch {
 	case p.Kind == KindDelete:
 		return ""
-	case g.Kind == "streams" || streamsCommits(pg):
-		return "Kafka Streams: a reset moves its source positions only, its state stores stay as they are"
+	case framework != "":
+		return "by its name that of " + framework + ", and a reset of the group has no effect on the job"
+	case g.Kind == "streams" || g.Protocol == "stream" || streamsCommits(pg):
+		return "that of a Kafka Streams application: a reset moves its source positions only, its state stores stay as they are"
 	case g.Protocol == "connect" || strings.HasPrefix(pg.Name, "connect-"):
-		return "Kafka Connect's: the connector's own offsets decide, and it is reset by its REST interface"
-	case strings.HasPrefix(pg.Name, "spark-kafka-"):
-		return "Structured Streaming's: it starts from its checkpoint and never reads a group's positions"
+		return "that of a Kafka Connect connector, whose positions are moved through Connect's REST interface, which otherwise writes over a reset"
 	}
 	return ""
 }
 
-// streamsCommits recognises the metadata that Kafka Streams commits: base64 of version 2 and a time in 8 bytes.
 func streamsCommits(g *Group) bool {
-	return slices.ContainsFunc(g.Items, func(it Item) bool {
-		m := it.From.Metadata
-		return len(m) == 12 && strings.HasPrefix(m, "AgAAA")
-	})
+	return slices.ContainsFunc(g.Items, func(it Item) bool { return inspect.StreamsText(it.From.Metadata) })
 }

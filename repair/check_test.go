@@ -87,6 +87,19 @@ func TestFrameworksThatIgnoreAGroupReset(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for _, name := range []string{"connect-sink", "KafkaSource-123", "spark-kafka-source-9-driver-0"} {
+		for own, w := range map[bool]*inspecttest.World{true: ownStore(), false: external()} {
+			w.Log("orders:0", 0, 10)
+			w.Commit(name, "orders:0", 5)
+			p := mustPlan(t, reportOf(t, w, inspect.Ask{Groups: []string{name}}), toEarliest)
+			d := Today{Survey: survey(t, w, inspect.Ask{Groups: []string{name}}), Broker: here.Broker, Store: here.Store}
+			if own {
+				wantRefused(t, Check(p, d), CauseStateful, name)
+			} else if err := Check(p, d); err != nil { // a table is what its job reads, whatever the group is called
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
 	w := ownStore()
 	w.Log("orders:0", 0, 10)
 	w.Store("billing", "orders:0", offset.Result[offset.Stored]{Value: offset.Stored{State: offset.Set, Next: 5, Metadata: "AgAAAaIsr5Sj"}})
