@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -210,5 +211,25 @@ func TestUnreadablePosition(t *testing.T) {
 	}
 	if !r.Incomplete || inspect.ExitCode(r, nil) != 3 {
 		t.Error("what could not be read makes the report incomplete")
+	}
+}
+
+// TestDocumented: every verdict has its place in the page for users.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/verdicts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range inspect.Verdicts() {
+		if !strings.Contains(string(page), "\n## "+v.String()+"\n") || !strings.Contains(string(page), "`"+v.String()+"`") {
+			t.Errorf("docs/verdicts.md has no section for %v", v)
+		}
+		var back inspect.Verdict
+		if text, err := v.MarshalText(); err != nil || back.UnmarshalText(text) != nil || back != v {
+			t.Errorf("%s came back as %v", text, back)
+		}
+	}
+	if new(inspect.Verdict).UnmarshalText([]byte("fine")) == nil {
+		t.Error("fine is no verdict")
 	}
 }
