@@ -50,6 +50,8 @@ type Entry struct {
 	Busy   bool         `json:"busy,omitempty"` // it is being written right now
 	Cut    bool         `json:"cut,omitempty"`  // its last line was cut off
 	Done   []Outcome    `json:"outcomes"`       // what was recorded; rows without one were not tried or not recorded
+
+	at map[rowKey]int // of Done
 }
 
 // EntryGroup is what one entry wrote, or was about to write, in one group.
@@ -139,13 +141,14 @@ func (j *Journal) Entry(ctx context.Context, id int64) (*Entry, error) {
 
 // take adds what a later line says; it wins over an earlier one about the same row.
 func (e *Entry) take(l laterLine) {
+	at := e.index()
 	for _, o := range l.Outcomes {
-		i := slices.IndexFunc(e.Done, func(d Outcome) bool { return d.Group == o.Group && d.Partition == o.Partition })
-		if i < 0 {
-			e.Done = append(e.Done, o)
-		} else {
+		if i, ok := at[rowKey{o.Group, o.Partition}]; ok {
 			e.Done[i] = o
+			continue
 		}
+		at[rowKey{o.Group, o.Partition}] = len(e.Done)
+		e.Done = append(e.Done, o)
 	}
 	if l.End {
 		e.Ended = l.At
@@ -154,12 +157,22 @@ func (e *Entry) take(l laterLine) {
 
 // Outcome answers what was recorded of a row; ok is false where nothing was.
 func (e *Entry) Outcome(group string, p offset.Partition) (o Outcome, ok bool) {
-	for _, d := range e.Done {
-		if d.Group == group && d.Partition == p {
-			return d, true
+	i, ok := e.index()[rowKey{group, p}]
+	if !ok {
+		return Outcome{}, false
+	}
+	return e.Done[i], true
+}
+
+// index finds rows in Done.
+func (e *Entry) index() map[rowKey]int {
+	if e.at == nil || len(e.at) != len(e.Done) {
+		e.at = make(map[rowKey]int, len(e.Done))
+		for i, o := range e.Done {
+			e.at[rowKey{o.Group, o.Partition}] = i
 		}
 	}
-	return Outcome{}, false
+	return e.at
 }
 
 // Settled tells whether the journal alone says what became of every row.

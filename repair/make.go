@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/offsetctl/offsetctl/inspect"
 	"github.com/offsetctl/offsetctl/offset"
-	"github.com/offsetctl/offsetctl/positions"
 )
 
 // Mode is what a reset does with the selected partitions.
@@ -277,33 +275,6 @@ func (m *making) anew(*inspect.Row) bool {
 	return m.Mode == ToTarget && m.Target.Kind == offset.ToCurrent
 }
 
-func (m *making) absent(it Item, stop func(Reason) Item) Item {
-	switch {
-	case it.From.State == offset.Absent:
-		it.To, it.Note = it.From, "nothing is stored"
-	case !m.sv.Caps.Delete:
-		return stop(Reason{Cause: CauseImpossible, Err: offset.ErrUnsupported, Text: it.Partition.String() + ": this store cannot delete a position", Next: "give it a target instead"})
-	default:
-		it.Action, it.To = Delete, offset.Stored{State: offset.Absent}
-	}
-	return it
-}
-
-func (m *making) orphan(it Item, stop func(Reason) Item) Item {
-	switch {
-	case !m.Prune && m.Mode != ToAbsent || it.From.State == offset.Absent:
-		it.To, it.Note = it.From, "orphan: there is no such partition; left alone"
-	case m.sv.Own:
-		return stop(Reason{Cause: CauseImpossible, Err: offset.ErrUnsupported,
-			Text: it.Partition.String() + ": the broker does not delete the position of a partition that does not exist", Next: "it goes with the whole group (groups delete) or when it expires"})
-	case !m.sv.Caps.Delete:
-		return stop(Reason{Cause: CauseImpossible, Err: offset.ErrUnsupported, Text: it.Partition.String() + ": this store cannot delete a position", Next: "leave --prune out"})
-	default:
-		it.Action, it.To, it.Note = Delete, offset.Stored{State: offset.Absent}, "orphan: there is no such partition"
-	}
-	return it
-}
-
 // rest names what was left out of g and tells whether the group has anything stored at all. A store that keeps a topic only as a
 // whole gets the other positions of each touched topic, too.
 func (m *making) rest(g *Group, name string) (stored bool) {
@@ -346,102 +317,4 @@ func linesOf(sv *inspect.Survey, group string) []inspect.Line {
 		to++
 	}
 	return sv.Lines[from:to]
-}
-
-// names refuses what was named and is not there.
-func (m *making) names() {
-	for _, t := range m.sv.Topology.Topics {
-		if t.Err != nil && slices.Contains(m.sv.Ask.Topics, t.Name) {
-			m.refuse(Reason{Cause: CauseNames, Err: t.Err, Text: fmt.Sprintf("topic %s: %v", t.Name, t.Err), Next: "see topics for what this user may see"})
-		}
-	}
-	there := map[offset.Partition]bool{}
-	topics := map[string]bool{}
-	for _, l := range m.sv.Lines {
-		there[l.Partition], topics[l.Partition.Topic] = true, true
-	}
-	var missing []offset.Partition
-	for p := range m.Target.Offsets {
-		if !there[p] && (topics[p.Topic] || !m.Replay || m.strict) {
-			missing = append(missing, p)
-		}
-	}
-	slices.SortFunc(missing, offset.Partition.Compare)
-	for _, p := range missing {
-		m.refuse(Reason{Cause: CauseNames, Partition: &p, Err: offset.ErrUnknownName, Text: fmt.Sprintf("%s is given, but is not among the selected partitions", p), Next: "see topics for what exists"})
-	}
-}
-
-// brief names partitions in few words: a topic of which the plan has nothing by its name alone.
-func (p *Plan) brief(left []offset.Partition) []string {
-	in := map[string]bool{}
-	for it := range p.items() {
-		in[it.Partition.Topic] = true
-	}
-	var whole []string
-	var parts []offset.Partition
-	for _, l := range left {
-		if in[l.Topic] {
-			parts = append(parts, l)
-		} else {
-			whole = append(whole, l.Topic)
-		}
-	}
-	if len(parts) > 0 {
-		whole = append(whole, positions.SelectionOf(parts).Texts()...)
-	}
-	slices.Sort(whole)
-	return slices.Compact(whole)
-}
-
-// stamps says who set the timestamps that a time went by.
-func (m *making) stamps() {
-	if m.plan.Time.IsZero() {
-		return
-	}
-	var by []string
-	for _, l := range m.sv.Lines {
-		name := "CreateTime"
-		if l.LogAppend {
-			name = "LogAppendTime"
-		}
-		if l.Selected && !slices.Contains(by, name) {
-			by = append(by, name)
-		}
-	}
-	slices.Sort(by)
-	m.plan.TimesBy = strings.Join(by, " and ")
-}
-
-// FirstRecords are the starts of logs that begin only after the time that was asked for. What a Peek finds there goes to NoteFirst.
-func (p *Plan) FirstRecords() (out []offset.Position) {
-	for it := range p.items() {
-		if it.late(p) {
-			out = append(out, offset.Position{Partition: it.Partition, Offset: it.Bounds.Start})
-		}
-	}
-	return out
-}
-
-func (it *Item) late(p *Plan) bool {
-	return !p.Time.IsZero() && it.Bounds != nil && it.Effect.Wanted == it.Bounds.Start && it.Bounds.Start > 0 && it.Bounds.Start < it.Bounds.End
-}
-
-// NoteFirst notes when each log of FirstRecords really starts: "asked 14:05, first record 15:32".
-func (p *Plan) NoteFirst(first []offset.Result[*offset.Record], zone *time.Location) {
-	i := 0
-	for it := range p.items() {
-		if !it.late(p) {
-			continue
-		}
-		if r := first[i]; r.Err == nil && r.Value != nil && r.Value.Time.After(p.Time) {
-			layout := "15:04"
-			if p.Time.In(zone).Format(time.DateOnly) != r.Value.Time.In(zone).Format(time.DateOnly) {
-				layout = "2006-01-02 15:04"
-			}
-			text := fmt.Sprintf("asked %s, first record %s", p.Time.In(zone).Format(layout), r.Value.Time.In(zone).Format(layout))
-			it.Note = notes(strings.TrimSuffix(strings.TrimSuffix(it.Note, "the log starts after the time"), "; "), text)
-		}
-		i++
-	}
 }
