@@ -6,6 +6,7 @@ import (
 
 	"github.com/offsetctl/offsetctl/address"
 	"github.com/offsetctl/offsetctl/brokers/kafka"
+	"github.com/offsetctl/offsetctl/brokers/rocketmq"
 	"github.com/offsetctl/offsetctl/offset"
 )
 
@@ -20,4 +21,5 @@ type Driver struct {
 // Drivers lists every broker, in the order of the documentation.
 var Drivers = []Driver{
 	{Form: kafka.Form, Title: "Kafka", Store: "Kafka group", Open: kafka.Open},
+	{Form: rocketmq.Form, Title: "RocketMQ", Store: "RocketMQ broker", Open: rocketmq.Open},
 }

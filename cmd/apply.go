@@ -133,7 +133,7 @@ any other: it is planned, asked, journalled, verified, and can itself be undone.
 }
 
 func runUndo(ctx context.Context, f *factory, w *writeFlags, id int64, o repair.UndoOptions) error {
-	j, err := f.openJournal()
+	j, err := f.openJournal(ctx)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ the process died before it could record the result, the store is looked at and w
 }
 
 func runHistory(ctx context.Context, f *factory, filter repair.Filter, format string) error {
-	j, err := f.openJournal()
+	j, err := f.openJournal(ctx)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func runEntry(ctx context.Context, f *factory, text, format string) error {
 	if err != nil {
 		return usagef("%q is no journal id (see: offsetctl history)", text)
 	}
-	j, err := f.openJournal()
+	j, err := f.openJournal(ctx)
 	if err != nil {
 		return err
 	}

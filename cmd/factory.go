@@ -16,6 +16,7 @@ import (
 	"github.com/offsetctl/offsetctl/brokers"
 	"github.com/offsetctl/offsetctl/internal/config"
 	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/repair"
 	"github.com/offsetctl/offsetctl/stores"
 )
 
@@ -25,17 +26,28 @@ type factory struct {
 	global global
 	args   []string // as typed
 
-	mu         sync.Mutex // -v prints from many goroutines
+	mu         sync.Mutex // -v prints from many goroutines; completion opens in one
 	loaded     *config.Settings
 	broker     offset.Broker
 	brokerAddr address.Address
+	journal    *repair.Journal
 	opened     []io.Closer
 }
 
 func newFactory(sys *IO) *factory { return &factory{sys: sys} }
 
+// keep closes c when the command ends.
+func (f *factory) keep(c io.Closer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opened = append(f.opened, c)
+}
+
 func (f *factory) close() {
-	for _, c := range slices.Backward(f.opened) {
+	f.mu.Lock()
+	opened := f.opened
+	f.mu.Unlock()
+	for _, c := range slices.Backward(opened) {
 		_ = c.Close() // everything was read or answered by now
 	}
 }
@@ -156,7 +168,7 @@ func (f *factory) dial(ctx context.Context, a address.Address) (offset.Broker, e
 	if err != nil {
 		return nil, err
 	}
-	f.opened = append(f.opened, b)
+	f.keep(b)
 	return b, nil
 }
 
@@ -223,7 +235,7 @@ func (f *factory) openStoreAt(ctx context.Context, text string) (*place, error) 
 	if err != nil {
 		return nil, err
 	}
-	f.opened = append(f.opened, st)
+	f.keep(st)
 	return &place{Store: st, addr: a, title: d.Title + " " + a.String()}, nil
 }
 

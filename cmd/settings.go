@@ -14,6 +14,7 @@ import (
 	"github.com/offsetctl/offsetctl/internal/config"
 	"github.com/offsetctl/offsetctl/internal/render"
 	"github.com/offsetctl/offsetctl/repair"
+	"github.com/offsetctl/offsetctl/stores/sqljournal"
 )
 
 const defaultConfigHelp = "~/.config/offsetctl/config.yaml"
@@ -80,25 +81,50 @@ func (f *factory) noInput() bool {
 	return err != nil || s.NoInput
 }
 
-// openJournal is the journal of the context, or the one in the user's state directory.
-func (f *factory) openJournal() (*repair.Journal, error) {
+// openJournal is the journal of the context, a directory or a table of a database, or the one in the user's state directory.
+func (f *factory) openJournal(ctx context.Context) (*repair.Journal, error) {
+	if f.journal != nil {
+		return f.journal, nil
+	}
 	s, err := f.settings()
 	if err != nil {
 		return nil, err
 	}
-	dir := s.Journal
-	if dir == "" {
-		state := config.StateDir(f.sys.Env)
-		if state == "" {
-			return nil, usagef("there is no home directory to keep the journal in: set XDG_STATE_HOME, or journal: in a context")
-		}
-		dir = filepath.Join(state, "journal")
+	log, err := f.openLog(ctx, s.Journal)
+	if err != nil {
+		return nil, err
 	}
-	return repair.NewJournal(repair.OpenDir(dir)), nil
+	f.journal = repair.NewJournal(log)
+	return f.journal, nil
+}
+
+func (f *factory) openLog(ctx context.Context, text string) (repair.Log, error) {
+	switch {
+	case filepath.IsAbs(text):
+		return repair.OpenDir(text), nil
+	case text != "":
+		a, err := f.parse(text, storeForms())
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := f.step(ctx)
+		defer cancel()
+		log, err := sqljournal.Open(ctx, f.env(), a)
+		if err != nil {
+			return nil, err
+		}
+		f.keep(log)
+		return log, nil
+	}
+	state := config.StateDir(f.sys.Env)
+	if state == "" {
+		return nil, usagef("there is no home directory to keep the journal in: set XDG_STATE_HOME, or journal: in a context")
+	}
+	return repair.OpenDir(filepath.Join(state, "journal")), nil
 }
 
 func (f *factory) probeJournal(ctx context.Context) (string, error) {
-	j, err := f.openJournal()
+	j, err := f.openJournal(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -120,7 +120,7 @@ func (f *factory) newWriting(ctx context.Context, w *writeFlags, group string) (
 	if err != nil {
 		return nil, err
 	}
-	j, err := f.openJournal()
+	j, err := f.openJournal(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/offsetctl/offsetctl/address"
 	"github.com/offsetctl/offsetctl/offset"
 	"github.com/offsetctl/offsetctl/stores/file"
+	"github.com/offsetctl/offsetctl/stores/hbase"
 	"github.com/offsetctl/offsetctl/stores/sql"
 )
 
@@ -25,4 +26,5 @@ var Drivers = []Driver{
 	{Form: sql.PostgresForm, Title: "PostgreSQL table", Open: sql.Open, Init: sql.Init},
 	{Form: sql.SQLiteForm, Title: "SQLite table", Open: sql.Open, Init: sql.Init},
 	{Form: file.Form, Title: "JSON file", Open: file.Open, Init: file.Init},
+	{Form: hbase.Form, Title: "HBase row", Open: hbase.Open, Init: hbase.Init},
 }
