@@ -39,16 +39,42 @@
 //	               sasl and sasltls take PLAIN, SCRAM-SHA-256, SCRAM-SHA-512,
 //	               OAUTHBEARER (unsecured JWS) and GSSAPI (service kafka, realm
 //	               TEST.LOCAL; Files krb5.conf, alice.keytab). Users admin, alice, bob,
-//	               password USER-secret. mtls: User:client.
+//	               password USER-secret. mtls: User:client. Nodes kdc, broker.
 //	kafka44x3      the same version, three nodes 1 to 3, Addr plain only, no authorizer.
-//	kafka44expire  one node that expires offsets after one minute.
+//	kafka44expire  one node that expires committed offsets after one minute.
 //	kafka39        Apache Kafka 3.9, one node (KRaft), Addr plain.
-//	kafka28        Apache Kafka 2.8 with its ZooKeeper, Addr plain, zookeeper.
-//	mariadb        Addr plain (TLS on the same port). Users root (no password) and
-//	               app (app-secret, everything on database test); Vars dsn.
-//	postgres       Addr plain (TLS on the same port). Users postgres (no password)
-//	               and app (app-secret, scram-sha-256, owner of database test); Vars dsn.
-//	mysql8         MySQL 8.0, as mariadb. Needs MYSQL8=1.
+//	kafka28        Apache Kafka 2.8, Addr plain, zookeeper. Nodes zookeeper, broker.
+//	mariadb        Addr plain (TLS on the same port). Vars dsn: user app, app-secret,
+//	               everything on database test; root-dsn: user root, no password.
+//	postgres       Addr plain (TLS on the same port). Vars dsn: user app, app-secret,
+//	               scram-sha-256, owner of database test; root-dsn: user postgres, no password.
+//	mysql8         MySQL 8.0, as mariadb, with certificates of its own that name no
+//	               address; root by a unix socket. Needs MYSQL8=1.
+//	redis          Addr plain, tls; append-only file, fsync always. The default user
+//	               may do everything; alice (keys alice:* only) and reader (no writes)
+//	               have Vars password.
+//	rediscluster   three masters 1 to 3 without replicas, Addr plain.
+//	redissentinel  Addr sentinels, and at the start master, replica. Vars master-name,
+//	               password (of the data servers). Nodes master, replica, sentinel1 to 3.
+//	zookeeper      ZooKeeper 3.9, Addr plain, tick 500 ms (sessions of 1 to 10 s).
+//	               Vars superuser: digest credentials that may read every node.
+//	zookeeper3     an ensemble, nodes 1 to 3.
+//	hbase26        HBase 2.6: a master and two region servers in one JVM (node server)
+//	               and its ZooKeeper (node zookeeper). Addr zookeeper, Vars znode.
+//	hbase24, hbase22, hbase17  the same of 2.4, 2.2 and 1.7.
+//	hbase26procs   HBase 2.6, nodes zookeeper, master, rs1, rs2, a process and an Addr
+//	               each; a region server that was killed is noticed after 6 s.
+//	rocketmq55     RocketMQ 5.5: name server and two masters, nodes and Addr namesrv,
+//	               broker-a, broker-b. Expired files are looked for every second,
+//	               the first time a minute after the start.
+//	rocketmq55acl  the same with ACL. Vars access-key, secret-key: the administrator.
+//	rocketmq55proxy  name server, broker-a and a proxy in cluster mode, Addr proxy
+//	               (remoting), proxy-grpc.
+//	rocketmq49, rocketmq49acl  the same of 4.9. The ACL one besides has readonly1,
+//	               readsecret1, with topic ACT (PUB|SUB) and group GACL (SUB).
+//
+// RocketMQ 4.9 and the proxy listen on every interface, so they are had only
+// inside the supervisor's run, or from serve -all-interfaces.
 package testservers
 
 import (

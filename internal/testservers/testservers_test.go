@@ -47,6 +47,27 @@ func TestEveryServerStarts(t *testing.T) {
 	}
 }
 
+// TestKilledServerComesBack kills all processes of a server and starts them on
+// the data that they left: what crash tests do.
+func TestKilledServerComesBack(t *testing.T) {
+	for _, name := range []string{"mariadb", "postgres", "redis", "zookeeper", "kafka44"} {
+		t.Run(name, func(t *testing.T) {
+			s := testservers.NeedOwn(t, name)
+			s.Kill("")
+			if c, err := net.Dial("tcp", s.Addr["plain"]); err == nil {
+				_ = c.Close()
+				t.Errorf("%s still listens", s.Addr["plain"])
+			}
+			s.Start("")
+			c, err := net.Dial("tcp", s.Addr["plain"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Close()
+		})
+	}
+}
+
 // topicOf makes a topic that no other test has.
 func topicOf(t *testing.T, admin *kadm.Client, replicas int16) string {
 	t.Helper()
@@ -141,9 +162,9 @@ func TestClusterLosesAndRegainsANode(t *testing.T) {
 	}
 	await := func(want int) {
 		t.Helper()
-		for until := time.Now().Add(time.Minute); brokers() != want; time.Sleep(200 * time.Millisecond) {
+		for until := time.Now().Add(3 * time.Minute); brokers() != want; time.Sleep(200 * time.Millisecond) {
 			if time.Now().After(until) {
-				t.Fatalf("%d brokers after a minute, want %d", brokers(), want)
+				t.Fatalf("%d brokers after three minutes, want %d", brokers(), want)
 			}
 		}
 	}
