@@ -19,8 +19,8 @@ import (
 	"github.com/offsetctl/offsetctl/offset"
 )
 
-// real is a topic and a group of this test on a real broker.
-type real struct {
+// server is a topic and a group of this test on a real broker.
+type server struct {
 	t            *testing.T
 	cl           *kgo.Client
 	adm          *kadm.Client
@@ -28,7 +28,7 @@ type real struct {
 	topic, group string
 }
 
-func onBrokers(t *testing.T, partitions int32, f func(r *real)) {
+func onBrokers(t *testing.T, partitions int32, f func(r *server)) {
 	for _, name := range []string{"kafka44", "kafka39", "kafka28"} {
 		t.Run(name, func(t *testing.T) {
 			hosts := testservers.Need(t, name).Addr["plain"]
@@ -38,7 +38,7 @@ func onBrokers(t *testing.T, partitions int32, f func(r *real)) {
 			}
 			defer cl.Close()
 			id := strings.ToLower(rand.Text()[:10])
-			r := &real{t: t, cl: cl, adm: kadm.NewClient(cl), topic: "inspect-" + id, group: "inspect-" + id}
+			r := &server{t: t, cl: cl, adm: kadm.NewClient(cl), topic: "inspect-" + id, group: "inspect-" + id}
 			// Old timestamps are part of the test, so retention must not act on them.
 			never := "-1"
 			if _, err := r.adm.CreateTopic(t.Context(), partitions, 1, map[string]*string{"retention.ms": &never}, r.topic); err != nil {
@@ -60,7 +60,7 @@ func onBrokers(t *testing.T, partitions int32, f func(r *real)) {
 }
 
 // waitForLeaders: a topic that was made a moment ago has none yet.
-func (r *real) waitForLeaders(partitions int32) {
+func (r *server) waitForLeaders(partitions int32) {
 	for range 200 {
 		ends, err := r.adm.ListEndOffsets(r.t.Context(), r.topic)
 		if err == nil && len(ends[r.topic]) == int(partitions) && ends.Error() == nil {
@@ -71,7 +71,7 @@ func (r *real) waitForLeaders(partitions int32) {
 	r.t.Fatal("the topic has no leaders")
 }
 
-func (r *real) produce(partition int32, n int, at time.Time) {
+func (r *server) produce(partition int32, n int, at time.Time) {
 	r.t.Helper()
 	rs := make([]*kgo.Record, n)
 	for i := range rs {
@@ -82,7 +82,7 @@ func (r *real) produce(partition int32, n int, at time.Time) {
 	}
 }
 
-func (r *real) commit(o kadm.Offset) {
+func (r *server) commit(o kadm.Offset) {
 	r.t.Helper()
 	o.Topic = r.topic
 	var os kadm.Offsets
@@ -92,7 +92,7 @@ func (r *real) commit(o kadm.Offset) {
 	}
 }
 
-func (r *real) look(a inspect.Ask, p inspect.Policy) *inspect.Report {
+func (r *server) look(a inspect.Ask, p inspect.Policy) *inspect.Report {
 	r.t.Helper()
 	a.Groups, a.Now = []string{r.group}, time.Now()
 	sv, err := inspect.Take(r.t.Context(), r.broker, r.broker.Offsets(), true, a)
@@ -104,7 +104,7 @@ func (r *real) look(a inspect.Ask, p inspect.Policy) *inspect.Report {
 
 // TestFaultsOnBrokers makes each fault that one group can have on a single node, and looks at it with named and with stored topics.
 func TestFaultsOnBrokers(t *testing.T) {
-	onBrokers(t, 8, func(r *real) {
+	onBrokers(t, 8, func(r *server) {
 		now, old := time.Now(), time.Now().Add(-41*time.Hour)
 		for p := range int32(7) {
 			r.produce(p, 100, now)
@@ -150,7 +150,7 @@ func TestFaultsOnBrokers(t *testing.T) {
 
 // TestOpenTransactionOnBrokers: records of an open transaction are beyond the reach, and a lag of nothing but a marker is not stale.
 func TestOpenTransactionOnBrokers(t *testing.T) {
-	onBrokers(t, 1, func(r *real) {
+	onBrokers(t, 1, func(r *server) {
 		tx, err := kgo.NewClient(kgo.SeedBrokers(r.cl.OptValue(kgo.SeedBrokers).([]string)...), kgo.TransactionalID(r.group), kgo.DefaultProduceTopic(r.topic))
 		if err != nil {
 			r.t.Fatal(err)
