@@ -27,6 +27,8 @@ func refused(what, right string, code int16, message *string) error {
 		return fmt.Errorf("%s: %s is %w to this user%s", what, right, kind, text)
 	case errors.Is(err, kerr.CoordinatorNotAvailable), errors.Is(err, kerr.NotCoordinator), errors.Is(err, kerr.CoordinatorLoadInProgress):
 		return fmt.Errorf("%s: its coordinator %w (%w): is a partition of __consumer_offsets without a leader?", what, kind, err)
+	case errors.Is(err, kerr.UnknownTopicID):
+		return fmt.Errorf("%s: its topic %w any more: it was deleted, or made again, since it was looked at", what, kind)
 	case errors.Is(err, kerr.GroupSubscribedToTopic):
 		return fmt.Errorf("%s %w: its group has members that subscribe to the topic", what, kind)
 	case errors.Is(kind, offset.ErrLive):

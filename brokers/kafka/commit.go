@@ -31,6 +31,7 @@ type sending struct {
 	errs      []error
 	lost      bool // no answer came
 	elsewhere bool // another broker keeps the group: nothing was written
+	noGroup   bool // there is no group that keeps positions in this way
 }
 
 type sendKind uint8
@@ -220,6 +221,7 @@ func (s *sending) eachAnswer(all func(yield func(topic string, index int32, code
 		}
 		s.errs[k] = refused(what, right, code, nil)
 		s.elsewhere = s.elsewhere || moved(code)
+		s.noGroup = s.noGroup || code == kerr.GroupIDNotFound.Code
 	})
 }
 

@@ -56,7 +56,7 @@ func (f *fault) Error() string {
 func (f *fault) Unwrap() error { return f.err }
 
 // Is makes a refused login not permitted, and every other fault unreachable.
-func (f *fault) Is(target error) bool { return target == f.kind() } //nolint:errorlint // both are the kinds themselves
+func (f *fault) Is(target error) bool { return target == f.kind() }
 
 func (f *fault) kind() error {
 	if f.refusedLogin() {
@@ -149,6 +149,8 @@ func (f *fault) suggestLogin() string {
 		return "some servers do so when they do not take the login: are user and password right, and does the listener take sasl=" + f.login + "?"
 	case errors.Is(err, io.EOF):
 		return "the listener may want a login: set the option sasl"
+	case errors.Is(err, kerr.IllegalSaslState):
+		return "the listener may want no login: leave the option sasl out"
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return "the listener does not know this kind of login: option sasl"
 	case strings.Contains(s, "invalid_token"):

@@ -24,8 +24,9 @@ const (
 	committed
 )
 
-// elections are the waits before a partition whose leader is gone is asked again.
-var elections = []time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond}
+// elections are the waits before a partition whose leader is gone is asked again. A broker that is busy with a new topic says for
+// seconds that it does not lead it, while the metadata says that it does.
+var elections = []time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second}
 
 // staleLeader is how old knowledge of a missing leader may be before it is asked again.
 const staleLeader = time.Second
@@ -43,6 +44,9 @@ func (c *Cluster) Logs(ctx context.Context, qs []offset.LogQuery) []offset.Resul
 		left = l.reroute(ctx, again)
 		l.ask(ctx, left)
 		again = l.failed(left)
+		if try > 0 { // an address that does not work will not
+			again = slices.DeleteFunc(again, func(i int) bool { return l.got[i]&gotLost != 0 })
+		}
 	}
 	for i := range l.out {
 		l.settle(i)
@@ -65,7 +69,8 @@ const (
 	gotStart uint8 = 1 << iota
 	gotStable
 	gotEnd
-	gotMoved  // the leader is another one by now, or cannot be reached
+	gotMoved  // the leader is another one by now, or does not know yet
+	gotLost   // the leader cannot be reached
 	gotBounds = gotStart | gotStable | gotEnd
 )
 
@@ -187,7 +192,7 @@ func (l *logAsk) fail(which []int, err error) {
 // failed are the queries whose leader did not answer as a leader.
 func (l *logAsk) failed(which []int) (out []int) {
 	for _, i := range which {
-		if l.got[i]&gotMoved != 0 {
+		if l.got[i]&(gotMoved|gotLost) != 0 {
 			out = append(out, i)
 		}
 	}
@@ -286,7 +291,7 @@ func (l *logAsk) ask(ctx context.Context, which []int) {
 		for _, i := range s.which {
 			l.out[i].Err = fmt.Errorf("%v: its leader: %w", l.qs[i].Partition, s.err)
 			if !errors.Is(s.err, context.DeadlineExceeded) {
-				l.got[i] |= gotMoved
+				l.got[i] |= gotLost
 			}
 		}
 	}

@@ -48,13 +48,9 @@ func (o *offers) has(key int, version int16) bool { return o.max[key] >= version
 
 // product guesses the server's version from what it offers: nothing in the protocol tells it, and never the patch level.
 func product(r *kmsg.ApiVersionsResponse) string {
-	guess := kversion.FromApiVersionsResponse(r).VersionGuess(kversion.SkipKeys(4, 5, 6, 7))
-	version, _, _ := strings.Cut(strings.TrimPrefix(guess, "v"), " ")
-	switch {
-	case strings.HasPrefix(guess, "v"):
-		return "Kafka " + version
-	case strings.HasPrefix(guess, "between v"), strings.HasPrefix(guess, "at least v"):
-		return "Kafka " + guess
+	guess := kversion.FromApiVersionsResponse(r).VersionGuess()
+	if !strings.HasPrefix(guess, "v") && !strings.Contains(guess, " v") {
+		return "Kafka"
 	}
-	return "Kafka"
+	return "Kafka " + strings.ReplaceAll(strings.TrimPrefix(guess, "v"), " v", " ")
 }

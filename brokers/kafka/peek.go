@@ -97,16 +97,7 @@ func (p *peeking) place(i int, t *table) bool {
 
 // fetch asks every leader once and answers what is still to be found.
 func (p *peeking) fetch(ctx context.Context, which []int) (left []int) {
-	var nodes []int32
-	var parts [][]int
-	for _, i := range which {
-		k := slices.Index(nodes, p.state[i].leader)
-		if k < 0 {
-			k = len(nodes)
-			nodes, parts = append(nodes, p.state[i].leader), append(parts, nil)
-		}
-		parts[k] = append(parts[k], i)
-	}
+	nodes, parts := p.split(which)
 	resps := make([]*kmsg.FetchResponse, len(nodes))
 	errs := make([]error, len(nodes))
 	each(len(nodes), func(k int) {
@@ -128,6 +119,26 @@ func (p *peeking) fetch(ctx context.Context, which []int) (left []int) {
 	}
 	slices.Sort(left)
 	return left
+}
+
+// split groups positions by leader. A broker answers a partition once in a request, so a second position of one goes into another.
+func (p *peeking) split(which []int) (nodes []int32, parts [][]int) {
+	for _, i := range which {
+		k := 0
+		for k < len(nodes) && (nodes[k] != p.state[i].leader || p.has(parts[k], i)) {
+			k++
+		}
+		if k == len(nodes) {
+			nodes, parts = append(nodes, p.state[i].leader), append(parts, nil)
+		}
+		parts[k] = append(parts[k], i)
+	}
+	return nodes, parts
+}
+
+// has tells whether the last position of part is of the same partition as i: the list is sorted.
+func (p *peeking) has(part []int, i int) bool {
+	return p.at[part[len(part)-1]].Partition == p.at[i].Partition
 }
 
 func (p *peeking) request(which []int) *kmsg.FetchRequest {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -128,6 +129,10 @@ func (w *writing) send(ctx context.Context, which []int) (lost []int) {
 				}
 			}
 		}
+		if len(which) == 0 && w.shareAfterAll(ctx, sends) {
+			which = slices.Concat(sends[0].which, nil)
+			continue
+		}
 		if len(which) > 0 {
 			w.g.forget(w.group, f)
 			if try == len(patience) || !wait(ctx, patience[try]) {
@@ -136,6 +141,16 @@ func (w *writing) send(ctx context.Context, which []int) (lost []int) {
 		}
 	}
 	return lost
+}
+
+// shareAfterAll finds out that the group is a share group where nothing had told, and brokers say of its positions that there is
+// no such group.
+func (w *writing) shareAfterAll(ctx context.Context, sends []sending) bool {
+	if len(sends) != 1 || !sends[0].noGroup || w.g.kindOf(w.group) != "" || !w.g.offers.Load().has(keyShareOffsets, 0) {
+		return false
+	}
+	w.g.Describe(ctx, []string{w.group})
+	return w.g.kindOf(w.group) == share
 }
 
 // verify reads back what was written and looks at what got no answer; it answers which of those still have their old position.
