@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/offsetctl/offsetctl/offset"
@@ -35,7 +36,8 @@ type applying struct {
 	caps offset.Caps
 	id   int64
 	out  *Applied
-	at   map[rowKey]int // of a row its place in out.Outcomes
+	at   map[rowKey]int    // of a row its place in out.Outcomes
+	said map[rowKey]Status // what the journal has of it
 }
 
 type rowKey struct {
@@ -52,7 +54,7 @@ func (r *Run) Apply(ctx context.Context, p *Plan) (*Applied, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &applying{Run: r, plan: fresh, caps: r.Store.Caps(), at: map[rowKey]int{}}
+	a := &applying{Run: r, plan: fresh, caps: r.Store.Caps(), at: map[rowKey]int{}, said: map[rowKey]Status{}}
 	a.prepare()
 	if fresh.Empty() {
 		return a.out, nil
@@ -256,11 +258,15 @@ func (a *applying) begin(ctx context.Context) error {
 	return nil
 }
 
-// end records what became of everything, and lets go of the entry.
+// end records what became of everything, as far as the journal does not have it yet, and lets go of the entry.
 func (a *applying) end(ctx context.Context) {
 	ctx, cancel := a.detached(ctx)
 	defer cancel()
-	err := a.Journal.record(ctx, a.id, laterLine{At: a.Now().UTC(), Outcomes: a.out.Outcomes, End: true})
+	news := slices.DeleteFunc(slices.Clone(a.out.Outcomes), func(o Outcome) bool {
+		s, ok := a.said[rowKey{o.Group, o.Partition}]
+		return ok && s == o.Status
+	})
+	err := a.Journal.record(ctx, a.id, laterLine{At: a.Now().UTC(), Outcomes: news, End: true})
 	a.out.JournalErr = errors.Join(a.out.JournalErr, err, a.Journal.log.Release(a.id))
 }
 

@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"crypto/rand"
+	stdsql "database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -172,14 +173,19 @@ func (p *place) run(t testing.TB, dir string) *Run {
 		Now: time.Now, Wait: c.wait, Settle: time.Second, Timeout: time.Minute, Isolation: offset.ReadCommitted}
 }
 
-func (p *place) plan(t testing.TB, r *Run, o Options) *Plan {
+func (p *place) report(t testing.TB) *inspect.Report {
 	t.Helper()
 	sv, err := inspect.Take(t.Context(), p.broker, p.store, p.own, inspect.Ask{Groups: []string{p.group}, Topics: []string{p.topic}, Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return classified(sv)
+}
+
+func (p *place) plan(t testing.TB, r *Run, o Options) *Plan {
+	t.Helper()
 	o.Origin = r.Origin
-	plan, err := Make(classified(sv), o)
+	plan, err := Make(p.report(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,6 +270,86 @@ func TestBR34OnDrivers(t *testing.T) {
 		}
 		if together := p.store.Caps().Together == offset.PerGroup; together && !errors.Is(err, ErrRefused) || !together && !errors.Is(err, ErrIncomplete) {
 			t.Errorf("%v with %v", err, statuses(a))
+		}
+	})
+}
+
+// BR-34, store A: a job writes one partition while another one is being reset in the same cell, row set or file. Its progress is there
+// afterwards, whether the reset went through or not.
+func TestBR34OtherPartitionOfTheSameFile(t *testing.T) {
+	everyPlace(t, []string{"fake"}, allStores, func(t *testing.T, p *place) {
+		p.put(t, 0, 10)
+		p.put(t, 1, 20)
+		r := p.run(t, t.TempDir())
+		plan := p.plan(t, r, Options{Target: offset.Target{Kind: offset.ToOffsets, Offsets: map[offset.Partition]int64{p.part(0): 10, p.part(1): 5, p.part(2): 0}}})
+		r.Store = &faulty{Store: p.store, write: func(ctx context.Context, g string, cs []offset.Change) []offset.Result[offset.Stored] {
+			p.put(t, 0, 15)
+			return p.store.Write(ctx, g, cs)
+		}}
+		_, err := r.Apply(t.Context(), plan)
+		now := p.read(t)
+		if now[0].Next != 15 {
+			t.Errorf("the job's 15 became %s", at(now[0]))
+		}
+		if err == nil && now[1].Next != 5 || err != nil && now[1].Next != 20 {
+			t.Errorf("partition 1 has %s after %v", at(now[1]), err)
+		}
+	})
+}
+
+// BR-10: a store that keeps the last record done, not the next one to read, over the whole way.
+func TestBR10LastProcessed(t *testing.T) {
+	everyPlace(t, []string{"fake"}, []string{"group"}, func(t *testing.T, p *place) {
+		path := filepath.Join(t.TempDir(), "jobs.db")
+		db, err := stdsql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		if _, err := db.Exec("CREATE TABLE mine (topic TEXT, part INT, done INT, note TEXT DEFAULT 'kept', UNIQUE(topic, part)); INSERT INTO mine (topic, part, done) VALUES (?, 0, 99), (?, 1, -1), (?, 2, 3)", p.topic, p.topic, p.topic); err != nil {
+			t.Fatal(err)
+		}
+		group, groupAddr := p.store, p.addr
+		p.addr = "sqlite:" + path + "?table=mine&topic=topic&partition=part&offset=done&value=last"
+		if p.store, err = sql.Open(t.Context(), driverEnv(), parseAddress(t, p.addr, sql.SQLiteForm)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.store.Close() })
+		p.own, p.group = false, "mine"
+		done := func() (out []int64) {
+			for i := range 3 {
+				var n int64
+				if err := db.QueryRow("SELECT done FROM mine WHERE part = ? AND note = 'kept'", i).Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, n)
+			}
+			return out
+		}
+		if got := positionsOf(p.read(t)); !slices.Equal(got, []string{"100", "0", "4"}) {
+			t.Fatalf("read as %v", got)
+		}
+		r := p.run(t, t.TempDir())
+		apply(t, r, p.plan(t, r, toLatest))
+		if got := done(); !slices.Equal(got, []int64{99, 99, 99}) {
+			t.Errorf("latest is %v", got)
+		}
+		apply(t, r, p.plan(t, r, toEarliest))
+		if got := done(); !slices.Equal(got, []int64{-1, -1, -1}) {
+			t.Errorf("earliest is %v", got)
+		}
+		from := p.report(t)
+		c := CopyOptions{FromBroker: groupAddr, FromStore: p.addr}
+		p.store, p.own, p.addr, p.group = group, true, groupAddr, "copy-"+p.topic
+		r = p.run(t, t.TempDir())
+		c.Origin = r.Origin
+		plan, err := MakeCopy(from, p.report(t), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply(t, r, plan)
+		if got := positionsOf(p.read(t)); !slices.Equal(got, []string{"0", "0", "0"}) {
+			t.Errorf("copied as %v", got)
 		}
 	})
 }

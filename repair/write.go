@@ -161,6 +161,10 @@ func (a *applying) note(ctx context.Context, os []Outcome) {
 	defer cancel()
 	if err := a.Journal.record(ctx, a.id, laterLine{At: a.Now().UTC(), Outcomes: os}); err != nil {
 		a.out.JournalErr = errors.Join(a.out.JournalErr, err)
+		return
+	}
+	for _, o := range os {
+		a.said[rowKey{o.Group, o.Partition}] = o.Status
 	}
 }
 
