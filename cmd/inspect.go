@@ -304,6 +304,7 @@ func (l *looking) once(ctx context.Context) (*inspect.Report, error) {
 	case l.o.earlier != nil:
 		return inspect.Compare(l.o.earlier, r), nil
 	case l.o.sample > 0:
+		l.ask.Since = r.Sample()
 		l.f.hint("first look done; the second is in %s", l.o.sample)
 		if err := wait(ctx, l.o.sample); err != nil {
 			return nil, err
@@ -344,6 +345,7 @@ func (l *looking) watch(ctx context.Context) error {
 			if len(frames) > 1 && frames[len(frames)-1].Survey.Taken.Sub(frames[1].Survey.Taken) > time.Minute {
 				frames = frames[1:]
 			}
+			l.ask.Since = frames[0].Sample()
 			if err := render.Watch(l.f.sys.Out, frames, render.InspectOptions{Format: l.format, Show: l.o.verdicts.show, Header: l.f.header(l.place),
 				Every: l.o.every, Colour: l.f.sys.colour(), Width: l.f.sys.Width, Clear: l.f.sys.OutTTY}); err != nil {
 				return err
