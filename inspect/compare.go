@@ -56,7 +56,7 @@ func point(r *Row) Point {
 
 // Compare answers now with what an earlier look adds: movement, and the findings that only two looks show. It changes neither.
 func Compare(earlier, now *Report) *Report {
-	c := comparing{newClassifier(now.Survey, now.Policy), earlier.Sample(), now.Survey.Taken.Sub(earlier.Survey.Taken)}
+	c := newComparing(earlier, now)
 	out := *now
 	out.Groups = slices.Clone(now.Groups)
 	for i := range out.Groups {
@@ -67,6 +67,28 @@ func Compare(earlier, now *Report) *Report {
 	}
 	out.settle()
 	return &out
+}
+
+// Rates answers now with the movement since an earlier look and no findings of it: two looks that lie too near for those accuse
+// a group that is merely between two commits.
+func Rates(earlier, now *Report) *Report {
+	c := newComparing(earlier, now)
+	out := *now
+	out.Groups = slices.Clone(now.Groups)
+	for i := range out.Groups {
+		g := &out.Groups[i]
+		g.Rows = slices.Clone(g.Rows)
+		for k := range g.Rows {
+			if p, ok := c.earlier.find(g.Name, g.Rows[k].Partition); ok {
+				g.Rows[k].Move = c.move(&g.Rows[k], p)
+			}
+		}
+	}
+	return &out
+}
+
+func newComparing(earlier, now *Report) *comparing {
+	return &comparing{newClassifier(now.Survey, now.Policy), earlier.Sample(), now.Survey.Taken.Sub(earlier.Survey.Taken)}
 }
 
 // Moved tells whether any position of now is another one than in the earlier look.

@@ -277,6 +277,11 @@ func TestWatch(t *testing.T) {
 	if err := Watch(&b, []*inspect.Report{first, second}, o); err != nil {
 		t.Fatal(err)
 	}
+	w.Commit("billing", "orders:2", 5001)
+	soon := look(t, w, inspect.Ask{Groups: []string{"billing"}, Now: now.Add(65 * time.Second)})
+	if err := Watch(&b, []*inspect.Report{second, soon}, o); err != nil {
+		t.Fatal(err)
+	}
 	golden(t, "watch.table", b.Bytes())
 	b.Reset()
 	o.Format = "json"

@@ -169,7 +169,7 @@ func (x *planPrinter) group(g *repair.Group) {
 
 func (x *planPrinter) note(it *repair.Item) string {
 	if it.Refused != "" {
-		return x.p.paint("31", "REFUSED: "+it.Refused)
+		return x.p.paint("31", "REFUSED: "+strings.TrimPrefix(it.Refused, it.Partition.String()+": "))
 	}
 	return it.Note
 }

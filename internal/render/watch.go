@@ -10,11 +10,17 @@ import (
 	"github.com/offsetctl/offsetctl/positions"
 )
 
+// betweenCommits is how long a healthy job may take from one commit to the next: nothing is called stalled sooner.
+const betweenCommits = 30 * time.Second
+
 // Watch writes the newest of some looks, with rates over all of them: a frame for people, a line of JSON for programs.
 func Watch(w io.Writer, frames []*inspect.Report, o InspectOptions) error {
 	r := frames[len(frames)-1]
-	if len(frames) > 1 {
+	switch over := r.Survey.Taken.Sub(frames[0].Survey.Taken); {
+	case over >= betweenCommits:
 		r = inspect.Compare(frames[0], r)
+	case over > 0:
+		r = inspect.Rates(frames[0], r)
 	}
 	switch o.Format {
 	case "json":
