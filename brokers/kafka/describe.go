@@ -169,7 +169,7 @@ func (d *describing) read(a *kindAsk) {
 		return
 	}
 	next := 0
-	for _, g := range described(a.resp) {
+	for _, g := range described(a.resp, d.c.table.Load()) {
 		k := indexOf(a.names, g.name, next)
 		if k < 0 {
 			continue

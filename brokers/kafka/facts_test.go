@@ -177,6 +177,9 @@ func TestKindsOfGroups(t *testing.T) {
 		produce(t, cl, topic, 0, 5, time.Now())
 		member := start(group, topic)(t)
 		c := dialTo(t, hosts, "", nil)
+		if _, err := c.Topology(t.Context(), []string{topic}); err != nil {
+			t.Fatal(err)
+		}
 		g := c.Describe(t.Context(), []string{group})[0]
 		if g.Err != nil || g.Value.Kind != kind || g.Value.Phase != offset.Live || len(g.Value.Members) != 1 || g.Value.Members[0].Host == "" {
 			t.Fatalf("while it is live: %+v", g)

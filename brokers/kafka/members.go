@@ -10,7 +10,7 @@ import (
 )
 
 // described are the groups in an answer of any kind.
-func described(r kmsg.Response) (out []answer) {
+func described(r kmsg.Response, t *table) (out []answer) {
 	switch r := r.(type) {
 	case *kmsg.DescribeGroupsResponse:
 		for i := range r.Groups {
@@ -20,7 +20,7 @@ func described(r kmsg.Response) (out []answer) {
 	case *kmsg.ConsumerGroupDescribeResponse:
 		for i := range r.Groups {
 			g := &r.Groups[i]
-			out = append(out, answer{g.Group, g.ErrorCode, g.ErrorMessage, g.State, func() offset.Group { return consumerGroup(g) }})
+			out = append(out, answer{g.Group, g.ErrorCode, g.ErrorMessage, g.State, func() offset.Group { return consumerGroup(g, t) }})
 		}
 	case *kmsg.ShareGroupDescribeResponse:
 		for i := range r.Groups {
@@ -59,7 +59,7 @@ func classicGroup(g *kmsg.DescribeGroupsResponseGroup) offset.Group {
 	return out
 }
 
-func consumerGroup(g *kmsg.ConsumerGroupDescribeResponseGroup) offset.Group {
+func consumerGroup(g *kmsg.ConsumerGroupDescribeResponseGroup, known *table) offset.Group {
 	out := offset.Group{Protocol: "consumer"}
 	for i := range g.Members {
 		m := &g.Members[i]
@@ -68,7 +68,11 @@ func consumerGroup(g *kmsg.ConsumerGroupDescribeResponseGroup) offset.Group {
 			v.Subscribes = append(v.Subscribes, offset.Subscription{Filter: re})
 		}
 		for _, t := range m.Assignment.TopicPartitions {
-			v.Owns = appendPartitions(v.Owns, t.Topic, t.Partitions)
+			name := t.Topic
+			if name == "" { // some servers give the id alone
+				name = known.nameOf(t.TopicID)
+			}
+			v.Owns = appendPartitions(v.Owns, name, t.Partitions)
 		}
 		out.Members = append(out.Members, sortOwns(v))
 	}

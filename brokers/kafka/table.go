@@ -179,6 +179,16 @@ func (t *table) topic(name string) *topic {
 	return &t.topics[i]
 }
 
+// nameOf is the name of the topic with this id, "" where the table does not have it.
+func (t *table) nameOf(id topicID) string {
+	for i := range t.topics {
+		if t.topics[i].id == id {
+			return t.topics[i].name
+		}
+	}
+	return ""
+}
+
 // part is what is known of one partition.
 func (t *topic) part(index int32) part {
 	if index < 0 || int(index) >= len(t.parts) {
