@@ -75,10 +75,10 @@ func (p *printer) watchGroup(g *inspect.GroupReport) {
 
 func catchUpCell(r *inspect.Row) string {
 	switch m := r.Move; {
+	case m.CatchUp == 0, m.Out == 0 && m.Over < betweenCommits:
+		return "-"
 	case m.CatchUp == inspect.Never:
 		return "never"
-	case m.CatchUp == 0:
-		return "-"
 	case m.CatchUp < time.Second:
 		return "< 1 s"
 	default:
