@@ -14,7 +14,7 @@ func (c *classifier) group(gl GroupLine, lines []Line) GroupReport {
 	g.Rows = make([]Row, 0, len(lines))
 	for i := range lines {
 		if lines[i].Selected {
-			g.Rows = append(g.Rows, Row{Line: lines[i]})
+			g.Rows = append(g.Rows, Row{Line: &lines[i]})
 			c.row(&g, &g.Rows[len(g.Rows)-1])
 		}
 	}

@@ -76,9 +76,9 @@ type Repair struct {
 	Args   []string `json:"args"`   // behind "offsetctl" and the global flags: reset -g billing …
 }
 
-// Row is a judged Line.
+// Row is a judged Line, which it shares with the Survey.
 type Row struct {
-	Line
+	*Line
 	Verdict   Verdict // the worst of Findings; OK where there are none
 	Findings  []Finding
 	Lag       int64         // reach - max(stored, start); meaningful only with LagKnown

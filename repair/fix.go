@@ -12,7 +12,7 @@ func (m *making) fix(r *inspect.Row) (*offset.Resolution, string, *Reason) {
 	b := r.Log.Value.Bounds
 	switch r.Verdict {
 	case inspect.Unknown:
-		reason := unmeasured(&r.Line, "it could not be measured", nil)
+		reason := unmeasured(r.Line, "it could not be measured", nil)
 		return nil, "", &reason
 	case inspect.HeadOverflow:
 		return m.to(b.Start, "log start")

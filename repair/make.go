@@ -140,7 +140,7 @@ func (m *making) item(group string, r *inspect.Row) Item {
 		return it
 	}
 	if r.Stored.Err != nil || r.Stored.Value.State == offset.Unknown {
-		return stop(unmeasured(&r.Line, "what is stored is not known", r.Stored.Err))
+		return stop(unmeasured(r.Line, "what is stored is not known", r.Stored.Err))
 	}
 	if why := m.ifStored(r); why != "" {
 		return stop(Reason{Cause: CauseMoved, Err: offset.ErrMoved, Text: why, Next: "inspect the group and plan again"})
@@ -156,7 +156,7 @@ func (m *making) item(group string, r *inspect.Row) Item {
 		return m.absent(it, stop)
 	}
 	if r.Log.Err != nil {
-		return stop(unmeasured(&r.Line, "its range is not known", r.Log.Err))
+		return stop(unmeasured(r.Line, "its range is not known", r.Log.Err))
 	}
 	next, why, reason := m.decide(r)
 	if reason != nil {

@@ -201,7 +201,7 @@ func (d *docGroup) report() inspect.GroupReport {
 }
 
 func (d *docRow) row(group string) inspect.Row {
-	r := inspect.Row{Verdict: d.Verdict, Lost: d.Lost, Ahead: d.Ahead, Held: d.Held, Detail: d.Detail, Findings: d.Findings}
+	r := inspect.Row{Line: &inspect.Line{}, Verdict: d.Verdict, Lost: d.Lost, Ahead: d.Ahead, Held: d.Held, Detail: d.Detail, Findings: d.Findings}
 	r.Group, r.TopicID, r.Exists, r.Selected = group, d.TopicID, d.Exists, true
 	r.Partition = offset.Partition{Topic: d.Topic, Broker: d.Broker, Index: d.Partition}
 	r.Stored.Err, r.Log.Err = errors.New(d.StoredErr), errors.New(d.LogErr)
