@@ -17,6 +17,11 @@ const SchemaInspect = "offsetctl.inspect/v1"
 
 // document is a report as programs read it, and as a later inspect --compare reads it again.
 type document struct {
+	docHead
+	Groups []docGroup `json:"groups"`
+}
+
+type docHead struct {
 	Schema     string            `json:"schema"`
 	Taken      time.Time         `json:"taken"`
 	Context    string            `json:"context,omitempty"`
@@ -29,10 +34,14 @@ type document struct {
 	ExitCode   int               `json:"exitCode"`
 	Findings   []inspect.Finding `json:"findings,omitempty"` // of the cluster
 	Gaps       []string          `json:"gaps,omitempty"`     // why what was seen may not be all
-	Groups     []docGroup        `json:"groups"`
 }
 
 type docGroup struct {
+	docGroupHead
+	Partitions []docRow `json:"partitions"`
+}
+
+type docGroupHead struct {
 	Group      string            `json:"group"`
 	Kind       string            `json:"kind,omitempty"`
 	Phase      string            `json:"phase"`
@@ -45,7 +54,6 @@ type docGroup struct {
 	Findings   []inspect.Finding `json:"findings,omitempty"` // of the group as a whole
 	Notes      []string          `json:"notes,omitempty"`
 	Gaps       []string          `json:"gaps,omitempty"`
-	Partitions []docRow          `json:"partitions"`
 }
 
 type docRow struct {
@@ -91,14 +99,24 @@ type docMove struct {
 }
 
 func newDocument(r *inspect.Report, o InspectOptions) document {
-	h := o.Header.Of(r.Survey)
-	d := document{Schema: SchemaInspect, Taken: r.Survey.Taken.UTC(), Context: h.Context, Broker: h.Product, Cluster: h.Cluster, Store: h.Store,
-		Isolation: r.Survey.Ask.Isolation.String(), Verdict: r.Verdict, Incomplete: r.Incomplete, ExitCode: inspect.ExitCode(r, o.FailOn),
-		Findings: r.Findings, Gaps: texts(r.Survey.Gaps), Groups: []docGroup{}}
+	d := document{Groups: []docGroup{}, docHead: newDocHead(r, o)}
 	for i := range r.Groups {
-		d.Groups = append(d.Groups, newDocGroup(&r.Groups[i], o))
+		g := docGroup{docGroupHead: newDocGroup(&r.Groups[i]), Partitions: []docRow{}}
+		for k := range r.Groups[i].Rows {
+			if row := &r.Groups[i].Rows[k]; o.shows(row.Verdict) {
+				g.Partitions = append(g.Partitions, newDocRow(row))
+			}
+		}
+		d.Groups = append(d.Groups, g)
 	}
 	return d
+}
+
+func newDocHead(r *inspect.Report, o InspectOptions) docHead {
+	h := o.Header.Of(r.Survey)
+	return docHead{Schema: SchemaInspect, Taken: r.Survey.Taken.UTC(), Context: h.Context, Broker: h.Product, Cluster: h.Cluster, Store: h.Store,
+		Isolation: r.Survey.Ask.Isolation.String(), Verdict: r.Verdict, Incomplete: r.Incomplete, ExitCode: inspect.ExitCode(r, o.FailOn),
+		Findings: r.Findings, Gaps: texts(r.Survey.Gaps)}
 }
 
 func texts(errs []error) (out []string) {
@@ -108,17 +126,12 @@ func texts(errs []error) (out []string) {
 	return out
 }
 
-func newDocGroup(g *inspect.GroupReport, o InspectOptions) docGroup {
+func newDocGroup(g *inspect.GroupReport) docGroupHead {
 	v := g.Group.Value
-	d := docGroup{Group: g.Name, Kind: v.Kind, Phase: v.Phase.String(), State: v.State, Members: len(v.Members), Verdict: g.Verdict, Lag: g.Lag,
-		Unmeasured: g.Unmeasured, Lost: g.Lost, Findings: g.Findings, Notes: g.Notes, Gaps: texts(g.Gaps), Partitions: []docRow{}}
+	d := docGroupHead{Group: g.Name, Kind: v.Kind, Phase: v.Phase.String(), State: v.State, Members: len(v.Members), Verdict: g.Verdict, Lag: g.Lag,
+		Unmeasured: g.Unmeasured, Lost: g.Lost, Findings: g.Findings, Notes: g.Notes, Gaps: texts(g.Gaps)}
 	if g.Group.Err != nil {
 		d.Phase = offset.PhaseUnknown.String()
-	}
-	for i := range g.Rows {
-		if o.shows(g.Rows[i].Verdict) {
-			d.Partitions = append(d.Partitions, newDocRow(&g.Rows[i]))
-		}
 	}
 	return d
 }

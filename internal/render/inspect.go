@@ -39,7 +39,7 @@ func Inspect(w io.Writer, r *inspect.Report, o InspectOptions) error {
 		p.report()
 		return p.err
 	case "json":
-		return JSON(w, newDocument(r, o))
+		return inspectJSON(w, r, o)
 	case "yaml":
 		return YAML(w, newDocument(r, o))
 	case "csv":

@@ -314,3 +314,16 @@ func TestWriteErrorsAreTold(t *testing.T) {
 		t.Error("an unknown format was written")
 	}
 }
+
+// TestJSONRowByRow: what is written row by row is what the whole document would be.
+func TestJSONRowByRow(t *testing.T) {
+	for name, r := range map[string]*inspect.Report{"one": billing(t), "several": several(t), "none": look(t, inspecttest.New(), inspect.Ask{}), "empty": look(t, inspecttest.New(), inspect.Ask{Groups: []string{"<g&>"}})} {
+		var whole bytes.Buffer
+		if err := JSON(&whole, newDocument(r, options("json"))); err != nil {
+			t.Fatal(err)
+		}
+		if got := shown(t, r, options("json")); !bytes.Equal(got, whole.Bytes()) {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, whole.Bytes())
+		}
+	}
+}
