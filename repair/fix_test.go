@@ -125,4 +125,12 @@ func TestToCurrentWritesTheSameNumberWithoutItsEpoch(t *testing.T) {
 	if err != nil || again.Count(AlreadyThere) != 1 {
 		t.Errorf("once more: %+v, %v", again, err)
 	}
+	back, err := undo(t, w, r, 1, UndoOptions{}) // the number never changed, and there is something to take back
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, r, back)
+	if e, _ := w.Stored("billing", "orders:0").LeaderEpoch.Get(); e != 9 {
+		t.Errorf("the epoch that is back is %d", e)
+	}
 }

@@ -144,6 +144,9 @@ func TestBR25ExplicitNumberOutsideTheLog(t *testing.T) {
 	if a, b := row(t, p, "orders:0"), row(t, p, "orders:1"); a.To.Next != 100 || b.To.Next != 50 {
 		t.Errorf("clamped to %d and %d", a.To.Next, b.To.Next)
 	}
+	if n, _, ok := p.OneNumber(); n != 60 || !ok || row(t, p, "orders:0").Effect.Wanted != 60 {
+		t.Errorf("%d was given for all, %v", n, ok)
+	}
 	if got := row(t, p, "orders:1").Note; got != "FORWARD over unread records; 60 is past the log end" {
 		t.Errorf("noted %q", got)
 	}
