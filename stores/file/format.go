@@ -154,7 +154,8 @@ func parse(text []byte) (document, error) {
 	if d.Offsets == nil {
 		return document{}, errors.New("it has no list of offsets")
 	}
-	return d, d.check()
+	err := d.check()
+	return d, err
 }
 
 // check sorts the entries and refuses what no write of ours makes.
