@@ -84,8 +84,13 @@ func (s *scan) fetch(ctx context.Context, home offset.Partition, x *topic, next 
 	rt.Topic, rt.TopicID = home.Topic, x.id
 	rp := kmsg.NewFetchRequestTopicPartition()
 	rp.Partition, rp.FetchOffset, rp.PartitionMaxBytes = home.Index, next, scanBytes
-	rt.Partitions, req.Topics = append(rt.Partitions, rp), append(req.Topics, rt)
-	r, err := request[*kmsg.FetchResponse](ctx, s.c, x.part(home.Index).leader, req)
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	newest := req.MaxVersion()
+	if x.id == (topicID{}) {
+		newest = fetchRecordsByName
+	}
+	r, err := request[*kmsg.FetchResponse](ctx, s.c, x.part(home.Index).leader, capped{req, newest})
 	if err != nil {
 		return 0, err
 	}

@@ -18,6 +18,9 @@ const (
 	peekAll   = 16 << 20 // of one answer
 )
 
+// fetchRecordsByName is the last version of Fetch that asks by the topic's name.
+const fetchRecordsByName = 12
+
 // Peek fetches the first record at or after each position that a read-committed consumer would be given, joining no group:
 // holes, transaction markers and aborted records are passed over. nil: there is none yet.
 func (c *Cluster) Peek(ctx context.Context, at []offset.Position) []offset.Result[*offset.Record] {
@@ -141,11 +144,15 @@ func (p *peeking) has(part []int, i int) bool {
 	return p.at[part[len(part)-1]].Partition == p.at[i].Partition
 }
 
-func (p *peeking) request(which []int) *kmsg.FetchRequest {
+func (p *peeking) request(which []int) kmsg.Request {
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxBytes, req.IsolationLevel, req.SessionEpoch = peekAll, committed, -1
+	newest := req.MaxVersion()
 	for _, i := range which {
 		s := &p.state[i]
+		if s.id == (topicID{}) {
+			newest = fetchRecordsByName
+		}
 		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != p.at[i].Partition.Topic {
 			t := kmsg.NewFetchRequestTopic()
 			t.Topic, t.TopicID = p.at[i].Partition.Topic, s.id
@@ -156,7 +163,7 @@ func (p *peeking) request(which []int) *kmsg.FetchRequest {
 		t := &req.Topics[len(req.Topics)-1]
 		t.Partitions = append(t.Partitions, x)
 	}
-	return req
+	return capped{req, newest}
 }
 
 // read takes one answer in: left is to be asked again at a later position, stale at another leader.

@@ -159,10 +159,10 @@ func (d Broker) peek(t *testing.T) {
 	}
 }
 
-// fewRequests: a hundred logs cost no more requests than three.
+// fewRequests: many logs cost no more requests than few.
 func (d Broker) fewRequests(t *testing.T) {
 	x := d.at(t)
-	few, many := d.Create(t, d.name("few"), 3), d.Create(t, d.name("many"), 100)
+	few, many := d.Create(t, d.name("few"), 30), d.Create(t, d.name("many"), 60)
 	names := []string{d.name("few"), d.name("many")}
 	if _, err := x.b.Topology(context.Background(), names); err != nil {
 		t.Fatal(err)
