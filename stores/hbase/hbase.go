@@ -43,6 +43,7 @@ type Store struct {
 	dialect value.Dialect
 	now     func() time.Time
 	pause   func(ctx context.Context, d time.Duration)
+	look    time.Duration // for looking what is there after the caller's time is up
 
 	cellwise atomic.Bool // the servers take no condition over several columns
 }
@@ -106,7 +107,7 @@ func configure(env offset.Env, a address.Address) (*Store, hrpc.Config, error) {
 	if err != nil {
 		return fail("%v", err)
 	}
-	return &Store{family: config.Family, layout: layout{app: a.Get("app")}, dialect: dialect, now: env.Now, pause: sleep}, config, nil
+	return &Store{family: config.Family, layout: layout{app: a.Get("app")}, dialect: dialect, now: env.Now, pause: sleep, look: lookTime}, config, nil
 }
 
 func dialectOf(encoding, kept string) (value.Dialect, error) {

@@ -88,7 +88,7 @@ func (r *rowWrite) takeBack(ctx context.Context, s *Store) {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.look)
 	defer cancel()
 	_, err := s.mutate(ctx, hrpc.Mutation{
 		Row:    r.key,

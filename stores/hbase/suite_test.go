@@ -164,3 +164,7 @@ func pokeMutation(row hrpc.Row, p offset.Partition, raw []byte) (m hrpc.Mutation
 	}
 	return m, nil
 }
+
+func timeLimit(t testing.TB) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), 200*time.Millisecond)
+}

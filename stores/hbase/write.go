@@ -15,8 +15,7 @@ import (
 const (
 	// maxRounds: a write, and two cures of what it left.
 	maxRounds = 3
-	// lookTime is for looking what is there after the caller's time is up.
-	lookTime = 5 * time.Second
+	lookTime  = 5 * time.Second
 	// markerPause outlives the millisecond that a delete marker shares with a put, and hides it; the second is for clocks
 	// that differ a little.
 	markerPause = 5 * time.Millisecond
@@ -98,7 +97,7 @@ func (s *Store) readBack(ctx context.Context, keys [][]byte) []hrpc.RowResult {
 			return got
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.look)
 	defer cancel()
 	return s.client.Get(ctx, keys)
 }

@@ -182,6 +182,9 @@ func (c *Cluster) Disable() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.disabled = true
+	for _, r := range c.regions {
+		r.state = "CLOSED"
+	}
 }
 
 // Set changes a setting of the table, such as DURABILITY, or of its family, such as TTL.

@@ -167,8 +167,21 @@ func (c *Client) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// heal does what an error of a call to a region asks for. It answers a final error where the table is switched off.
-func (c *Client) heal(ctx context.Context, r region, err error, tries int) error {
+// onTable is retry for calls to the table's regions. Those of a table that is switched off answer like regions that are moving,
+// for ever, so at the second failure it is asked for.
+func (c *Client) onTable(ctx context.Context, try func() error) error {
+	tries := 0
+	return c.retry(ctx, func() error {
+		err := try()
+		if tries++; tries == 2 && cureOf(err) == relocate && c.disabled(ctx) {
+			return c.switchedOff()
+		}
+		return err
+	})
+}
+
+// heal does what an error of a call to a region asks for, and says where it came from.
+func (c *Client) heal(ctx context.Context, r region, err error) error {
 	switch cure := cureOf(err); {
 	case ctx.Err() != nil: // the server need not be to blame
 	case cure == relocate, cure == doubtful:
@@ -177,9 +190,5 @@ func (c *Client) heal(ctx context.Context, r region, err error, tries int) error
 		c.forget(r)
 		c.pool.drop(r.server)
 	}
-	err = fmt.Errorf("HBase table %s, region server %s: %w", c.table, r.server, err)
-	if tries == secondTry && cureOf(err) == relocate && c.disabled(ctx) {
-		return c.switchedOff()
-	}
-	return err
+	return fmt.Errorf("HBase table %s, region server %s: %w", c.table, r.server, err)
 }

@@ -213,6 +213,12 @@ func (c *Client) disabled(ctx context.Context) bool {
 	return err == nil && (state == disabled || state == disabling)
 }
 
+var errDisabled = errors.New("is disabled")
+
+func (c *Client) switchedOff() error {
+	return fmt.Errorf("HBase table %s %w, and %w until it is enabled", c.table, errDisabled, offset.ErrUnreachable)
+}
+
 func (c *Client) tableState(ctx context.Context) (uint64, error) {
 	if strings.HasPrefix(c.version, "1.") {
 		return c.registry.tableState(ctx, c.table)

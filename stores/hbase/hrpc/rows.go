@@ -7,16 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-
-	"github.com/offsetctl/offsetctl/offset"
 )
-
-// secondTry is when a region that is not served makes us ask whether the table is switched off.
-const secondTry = 2
-
-func (c *Client) switchedOff() error {
-	return fmt.Errorf("HBase table %s is disabled and %w until it is enabled", c.table, offset.ErrUnreachable)
-}
 
 // RowResult is the answer for one row of Get.
 type RowResult struct {
@@ -32,13 +23,16 @@ func (c *Client) Get(ctx context.Context, rows [][]byte) []RowResult {
 	for i := range open {
 		open[i] = i
 	}
-	tries := 0
-	_ = c.retry(ctx, func() error {
-		tries++
-		c.getOnce(ctx, rows, open, out, tries)
+	err := c.onTable(ctx, func() error {
+		c.getOnce(ctx, rows, open, out)
 		open = slices.DeleteFunc(open, func(i int) bool { return out[i].Err == nil || cureOf(out[i].Err) == final })
 		return worst(out, open)
 	})
+	if errors.Is(err, errDisabled) {
+		for _, i := range open {
+			out[i].Err = err
+		}
+	}
 	return out
 }
 
@@ -62,11 +56,11 @@ type batch struct {
 // maxGets bounds one request.
 const maxGets = 1000
 
-func (c *Client) getOnce(ctx context.Context, rows [][]byte, open []int, out []RowResult, tries int) {
+func (c *Client) getOnce(ctx context.Context, rows [][]byte, open []int, out []RowResult) {
 	var wg sync.WaitGroup
 	for server, batches := range c.batches(ctx, rows, open, out) {
 		for _, b := range batches {
-			wg.Go(func() { c.multi(ctx, server, b, out, tries) })
+			wg.Go(func() { c.multi(ctx, server, b, out) })
 		}
 	}
 	wg.Wait()
@@ -98,7 +92,7 @@ func (c *Client) batches(ctx context.Context, rows [][]byte, open []int, out []R
 }
 
 // multi asks one server. Its answers come by region, and each region and each row may have failed for itself.
-func (c *Client) multi(ctx context.Context, server string, b batch, out []RowResult, tries int) {
+func (c *Client) multi(ctx context.Context, server string, b batch, out []RowResult) {
 	body, err := c.call(ctx, server, clientService, "Multi", multiGet(b.parts, c.family))
 	var results []multiResult
 	if err == nil {
@@ -114,23 +108,23 @@ func (c *Client) multi(ctx context.Context, server string, b batch, out []RowRes
 			regionErr = results[n].exception
 		}
 		if regionErr != nil {
-			regionErr = c.heal(ctx, p.region, regionErr, tries)
+			regionErr = c.heal(ctx, p.region, regionErr)
 		}
 		for k := range p.rows {
 			i := b.at[n][k]
 			if regionErr != nil {
 				out[i] = RowResult{Err: regionErr}
 			} else {
-				out[i] = c.rowOf(ctx, p, results[n], index, k, tries)
+				out[i] = c.rowOf(ctx, p, results[n], index, k)
 			}
 			index++
 		}
 	}
 }
 
-func (c *Client) rowOf(ctx context.Context, p regionRows, r multiResult, index uint64, k, tries int) RowResult {
+func (c *Client) rowOf(ctx context.Context, p regionRows, r multiResult, index uint64, k int) RowResult {
 	if ex := r.failed[index]; ex != nil {
-		return RowResult{Err: c.heal(ctx, p.region, ex, tries)}
+		return RowResult{Err: c.heal(ctx, p.region, ex)}
 	}
 	row, ok := r.rows[index]
 	if !ok {
@@ -149,9 +143,7 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (done bool, err error) 
 	if len(m.When) == 0 || !m.Filter && len(m.When) != 1 {
 		return false, errors.New("a mutation without a condition, or with too many")
 	}
-	tries := 0
-	err = c.retry(ctx, func() error {
-		tries++
+	err = c.onTable(ctx, func() error {
 		r, err := c.locate(ctx, m.Row)
 		if err != nil {
 			return err
@@ -161,7 +153,7 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (done bool, err error) 
 		if err == nil {
 			done, err = parseAnswer(method, body)
 		}
-		return c.mutationFailed(ctx, r, m, err, tries)
+		return c.mutationFailed(ctx, r, m, err)
 	})
 	return done, err
 }
@@ -185,13 +177,13 @@ func parseAnswer(method string, body []byte) (bool, error) {
 }
 
 // mutationFailed makes one error of what went wrong, such that retry repeats only what was surely not carried out.
-func (c *Client) mutationFailed(ctx context.Context, r region, m Mutation, err error, tries int) error {
+func (c *Client) mutationFailed(ctx context.Context, r region, m Mutation, err error) error {
 	if err == nil {
 		return nil
 	}
 	var ex *ServerError
 	maybe := mayBeDone(err) || !errors.As(err, &ex) && cureOf(err) == final // an answer that cannot be read proves nothing
-	err = c.heal(ctx, r, err, tries)
+	err = c.heal(ctx, r, err)
 	switch {
 	case maybe:
 		return &outcomeError{m.Row, err}
@@ -221,9 +213,7 @@ func (c *Client) scanRegion(ctx context.Context, start *[]byte, stop []byte, fir
 	for {
 		var page scanPage
 		var r region
-		tries := 0
-		err := c.retry(ctx, func() error {
-			tries++
+		err := c.onTable(ctx, func() error {
 			var err error
 			if r, err = c.locate(ctx, *start); err != nil {
 				return err
@@ -233,7 +223,7 @@ func (c *Client) scanRegion(ctx context.Context, start *[]byte, stop []byte, fir
 				page, err = parseScan(body)
 			}
 			if err != nil {
-				return c.heal(ctx, r, err, tries)
+				return c.heal(ctx, r, err)
 			}
 			return nil
 		})
