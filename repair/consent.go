@@ -28,6 +28,8 @@ type Consent struct {
 	Word   string   // has to be typed; "": y, default No
 	Why    []string // sentences for the prompt
 	Flags  []string // what would have stood for it on the command line, where nobody can be asked
+
+	cause Cause // of Refused
 }
 
 // Ask answers what p still needs. Its error, a *Refused, is what no answer could change. --yes never stands for a skip that was
@@ -43,32 +45,35 @@ func Ask(p *Plan, l Limits, g Given) (c Consent, err error) {
 		return c, refuse(CauseProtected, fmt.Sprintf("context %s is protected", l.Context), "repeat with --context "+l.Context+" on the command line")
 	}
 	names := p.groupNames()
-	need := func(why string, flags ...string) {
-		c.Needed = true
+	c.cause = CauseConsent
+	need := func(cause Cause, why string, flags ...string) {
+		if !c.Needed {
+			c.Needed, c.cause = true, cause
+		}
 		c.Why = append(c.Why, why)
 		c.Flags = append(c.Flags, flags...)
 	}
 	if t := p.Totals(); t.Skips > 0 && p.Kind != KindUndo {
 		why := fmt.Sprintf("it skips %s unread records on %s", count(t.Skips), plural(t.Forward, "partition"))
 		if !p.Asked && !g.Allowed.Has(AllowSkip) {
-			need(why+", which nobody asked for", "--"+AllowSkip, "or --rewind-only")
+			need(CauseSkip, why+", which nobody asked for", "--"+AllowSkip, "or --rewind-only")
 			c.Word = names
 		}
 		if t.Skips > l.MaxSkip {
-			need(fmt.Sprintf("%s, more than --max-skip %s", why, count(l.MaxSkip)), fmt.Sprintf("--max-skip %d", t.Skips))
+			need(CauseSkip, fmt.Sprintf("%s, more than --max-skip %s", why, count(l.MaxSkip)), fmt.Sprintf("--max-skip %d", t.Skips))
 			c.Word = names
 		}
 	}
 	if l.Protected {
 		for _, gr := range p.Groups {
 			if !slices.Contains(g.Confirm, gr.Name) {
-				need(fmt.Sprintf("context %s is protected", l.Context), "--confirm "+gr.Name)
+				need(CauseProtected, fmt.Sprintf("context %s is protected", l.Context), "--confirm "+gr.Name)
 				c.Word = names
 			}
 		}
 	}
 	if p.NewGroups && !(g.Yes && g.Allowed.Has(AllowNewGroup)) {
-		need("NEW GROUP: nothing is known of "+p.newNames(), "--"+AllowNewGroup)
+		need(CauseNewGroup, "NEW GROUP: nothing is known of "+p.newNames(), "--"+AllowNewGroup)
 	}
 	if !g.Yes {
 		c.Needed = true
@@ -93,11 +98,7 @@ func (c Consent) Refused() error {
 	if len(c.Why) > 0 {
 		text += ": " + strings.Join(c.Why, "; ")
 	}
-	cause := CauseConsent
-	if c.Word != "" {
-		cause = CauseSkip
-	}
-	return &Refused{[]Reason{{Cause: cause, Text: text, Next: "repeat with " + strings.Join(c.Flags, " ")}}}
+	return &Refused{[]Reason{{Cause: c.cause, Text: text, Next: "repeat with " + strings.Join(c.Flags, " ")}}}
 }
 
 func (p *Plan) groupNames() string {

@@ -27,18 +27,19 @@ func TestConsent(t *testing.T) {
 		l      Limits
 		g      Given
 		needed bool
+		cause  Cause
 		word   string
 		flags  []string
 	}{
-		{name: "a replay", o: toEarliest, l: limits, needed: true, flags: []string{"--yes"}},
+		{name: "a replay", o: toEarliest, l: limits, needed: true, cause: CauseConsent, flags: []string{"--yes"}},
 		{name: "a replay, agreed", o: toEarliest, l: limits, g: yes},
 		{name: "a skip that was asked for", o: toLatest, l: limits, g: yes},
-		{name: "a skip as a by-product: --yes never stands for it", o: replay, l: limits, g: yes, needed: true, word: "billing", flags: []string{"--allow-skip", "or --rewind-only"}},
+		{name: "a skip as a by-product: --yes never stands for it", o: replay, l: limits, g: yes, needed: true, cause: CauseSkip, word: "billing", flags: []string{"--allow-skip", "or --rewind-only"}},
 		{name: "a skip as a by-product, allowed", o: replay, l: limits, g: Given{Yes: true, Allowed: Allowed{AllowSkip}}},
-		{name: "a large skip that was asked for", o: toLatest, l: Limits{MaxSkip: 3999}, g: yes, needed: true, word: "billing", flags: []string{"--max-skip 4000"}},
-		{name: "a large skip that was allowed", o: replay, l: Limits{MaxSkip: 3999}, g: Given{Yes: true, Allowed: Allowed{AllowSkip}}, needed: true, word: "billing", flags: []string{"--max-skip 4000"}},
+		{name: "a large skip that was asked for", o: toLatest, l: Limits{MaxSkip: 3999}, g: yes, needed: true, cause: CauseSkip, word: "billing", flags: []string{"--max-skip 4000"}},
+		{name: "a large skip that was allowed", o: replay, l: Limits{MaxSkip: 3999}, g: Given{Yes: true, Allowed: Allowed{AllowSkip}}, needed: true, cause: CauseSkip, word: "billing", flags: []string{"--max-skip 4000"}},
 		{name: "a skip of exactly the limit", o: toLatest, l: Limits{MaxSkip: 4000}, g: yes},
-		{name: "protected", o: toEarliest, l: Limits{MaxSkip: 1, Protected: true, ContextTyped: true}, g: yes, needed: true, word: "billing", flags: []string{"--confirm billing"}},
+		{name: "protected", o: toEarliest, l: Limits{MaxSkip: 1, Protected: true, ContextTyped: true}, g: yes, needed: true, cause: CauseProtected, word: "billing", flags: []string{"--confirm billing"}},
 		{name: "protected, confirmed", o: toEarliest, l: Limits{MaxSkip: 1, Protected: true, ContextTyped: true}, g: Given{Yes: true, Confirm: []string{"billing"}}},
 	} {
 		got, err := Ask(skipping(t, c.o), c.l, c.g)
@@ -46,7 +47,7 @@ func TestConsent(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 		if c.needed {
-			wantRefused(t, got.Refused(), map[bool]Cause{true: CauseSkip, false: CauseConsent}[c.word != ""], c.flags...)
+			wantRefused(t, got.Refused(), c.cause, c.flags...)
 		}
 	}
 }

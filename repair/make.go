@@ -267,6 +267,9 @@ func (m *making) place(it *Item, r *inspect.Row, res offset.Resolution, why stri
 		return
 	}
 	it.Action = Write
+	if r.Log.Value.Unproven && res.Next == it.Bounds.Start {
+		why = notes(why, "the log start is the server's word alone: its first records may be gone")
+	}
 	it.Note = notes(effectNote(*it.Bounds, it.From, r.Beside, e), why)
 }
 

@@ -247,6 +247,7 @@ func TestBR19NewGroup(t *testing.T) {
 		if err != nil || !c.Needed || len(c.Why) != 1 || c.Why[0] != "NEW GROUP: nothing is known of gx" {
 			t.Errorf("%s: consent %+v, %v", name, c, err)
 		}
+		wantRefused(t, c.Refused(), CauseNewGroup, "NEW GROUP", "--new-group")
 		if c, _ := Ask(p, Limits{MaxSkip: 1e6}, Given{Yes: true, Allowed: Allowed{AllowNewGroup}}); c.Needed {
 			t.Errorf("%s: still needs %+v", name, c)
 		}
@@ -377,5 +378,17 @@ func TestWholeTopicsGoTogether(t *testing.T) {
 	}
 	if got := p.Totals(); got.Changes != 1 || got.Keeps != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestALogStartThatNobodyProved(t *testing.T) {
+	l := line(set(150))
+	l.Log.Value.Unproven = true
+	sv := &inspect.Survey{Ask: inspect.Ask{Groups: []string{"billing"}}, Taken: noon, Lines: []inspect.Line{l}, Groups: []inspect.GroupLine{{Name: "billing"}}}
+	if it := row(t, mustPlan(t, classified(sv), toEarliest), "orders:0"); it.Note != "the log start is the server's word alone: its first records may be gone" {
+		t.Errorf("%q", it.Note)
+	}
+	if it := row(t, mustPlan(t, classified(sv), to(101)), "orders:0"); it.Note != "" {
+		t.Errorf("%q", it.Note)
 	}
 }
