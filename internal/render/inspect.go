@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -39,9 +40,9 @@ func Inspect(w io.Writer, r *inspect.Report, o InspectOptions) error {
 		p.report()
 		return p.err
 	case "json":
-		return inspectJSON(w, r, o)
+		return inspectStream(&jsonStream{w: bufio.NewWriter(w)}, r, o)
 	case "yaml":
-		return YAML(w, newDocument(r, o))
+		return inspectStream(&yamlStream{w: bufio.NewWriter(w)}, r, o)
 	case "csv":
 		return inspectCSV(w, r, o)
 	case "prometheus":

@@ -4,14 +4,20 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
 
 	"github.com/offsetctl/offsetctl/inspect"
 )
 
-// inspectJSON writes the document row by row: a report may have many, and none of them has to be in memory twice.
-func inspectJSON(w io.Writer, r *inspect.Report, o InspectOptions) error {
-	s := &jsonStream{w: bufio.NewWriter(w)}
+// stream writes objects whose last field is a list of others.
+type stream interface {
+	open(v any, field string) // v, and the beginning of its list
+	item(v any)               // an element of the open list
+	close()                   // ends the list, and the object that it belongs to
+	end() error
+}
+
+// inspectStream writes the document row by row: a report may have many, and none of them has to be in memory twice.
+func inspectStream(s stream, r *inspect.Report, o InspectOptions) error {
 	s.open(newDocHead(r, o), "groups")
 	for i := range r.Groups {
 		g := &r.Groups[i]
@@ -24,14 +30,10 @@ func inspectJSON(w io.Writer, r *inspect.Report, o InspectOptions) error {
 		s.close()
 	}
 	s.close()
-	s.write([]byte("\n"))
-	if s.err != nil {
-		return s.err
-	}
-	return s.w.Flush()
+	return s.end()
 }
 
-// jsonStream writes indented objects whose last field is a list of others. The first error stops it.
+// jsonStream is a stream of indented JSON. The first error stops it.
 type jsonStream struct {
 	w      *bufio.Writer
 	buf    bytes.Buffer
@@ -46,10 +48,8 @@ func (s *jsonStream) write(b []byte) {
 	}
 }
 
-// item writes v as the next element of the open list.
 func (s *jsonStream) item(v any) { s.write(s.encode(v)) }
 
-// open writes v without its end and begins a list as its last field.
 func (s *jsonStream) open(v any, field string) {
 	b := s.encode(v)
 	if s.err != nil {
@@ -61,7 +61,6 @@ func (s *jsonStream) open(v any, field string) {
 	s.indent += "    "
 }
 
-// close ends the list and the object that it belongs to.
 func (s *jsonStream) close() {
 	last := len(s.items) - 1
 	n := s.items[last]
@@ -70,6 +69,14 @@ func (s *jsonStream) close() {
 		s.write([]byte("\n" + s.indent + "  "))
 	}
 	s.write([]byte("]\n" + s.indent + "}"))
+}
+
+func (s *jsonStream) end() error {
+	s.write([]byte("\n"))
+	if s.err != nil {
+		return s.err
+	}
+	return s.w.Flush()
 }
 
 // encode is v at its place, with the comma and the line break before it.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -315,8 +316,8 @@ func TestWriteErrorsAreTold(t *testing.T) {
 	}
 }
 
-// TestJSONRowByRow: what is written row by row is what the whole document would be.
-func TestJSONRowByRow(t *testing.T) {
+// TestRowByRow: what is written row by row is what the whole document would be.
+func TestRowByRow(t *testing.T) {
 	for name, r := range map[string]*inspect.Report{"one": billing(t), "several": several(t), "none": look(t, inspecttest.New(), inspect.Ask{}), "empty": look(t, inspecttest.New(), inspect.Ask{Groups: []string{"<g&>"}})} {
 		var whole bytes.Buffer
 		if err := JSON(&whole, newDocument(r, options("json"))); err != nil {
@@ -324,6 +325,14 @@ func TestJSONRowByRow(t *testing.T) {
 		}
 		if got := shown(t, r, options("json")); !bytes.Equal(got, whole.Bytes()) {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, whole.Bytes())
+		}
+		back, err := yaml.YAMLToJSON(shown(t, r, options("yaml")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a, b any
+		if err := errors.Join(json.Unmarshal(back, &a), json.Unmarshal(whole.Bytes(), &b)); err != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%s: the YAML says something else (%v):\n%s", name, err, shown(t, r, options("yaml")))
 		}
 	}
 }
