@@ -138,9 +138,11 @@ func (c *Client) try(parent context.Context, addr string, r Request) (*Command, 
 }
 
 func (c *Client) answer(addr string, call Code, a *Command) (*Command, error) {
-	c.mu.Lock()
-	c.versions[addr] = a.Version
-	c.mu.Unlock()
+	if call != CodeRunningInfo { // the broker hands on what its client answered, with the client's version
+		c.mu.Lock()
+		c.versions[addr] = a.Version
+		c.mu.Unlock()
+	}
 	if a.Code != Success {
 		return a, &Error{Addr: addr, Call: call, Code: a.Code, Remark: a.Remark}
 	}

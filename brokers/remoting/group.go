@@ -113,7 +113,12 @@ const clientWait = 10 * time.Second
 type RunningInfo struct {
 	Properties    map[string]string
 	Subscriptions []Subscription
-	Queues        []Queue
+	Queues        map[Queue]ClientQueue
+}
+
+// ClientQueue is what a client says of one of its queues.
+type ClientQueue struct {
+	LastConsumed int64 `json:"lastConsumeTimestamp"` // ms, by the client's clock; also when it began with the queue
 }
 
 // ErrNotTold is wrapped when a client is there and could not tell what it does: a Go client for some seconds after a burst.
@@ -141,21 +146,18 @@ func (c *Client) RunningInfo(ctx context.Context, b Broker, group, client string
 
 func parseRunningInfo(body []byte) (RunningInfo, error) {
 	var v struct {
-		Properties    map[string]any            `json:"properties"`
-		Subscriptions []Subscription            `json:"subscriptionSet"`
-		Queues        map[Queue]json.RawMessage `json:"mqTable"`
+		Properties    map[string]any        `json:"properties"`
+		Subscriptions []Subscription        `json:"subscriptionSet"`
+		Queues        map[Queue]ClientQueue `json:"mqTable"`
 	}
 	if err := decode(body, &v); err != nil {
 		return RunningInfo{}, err
 	}
-	info := RunningInfo{Properties: map[string]string{}, Subscriptions: v.Subscriptions}
+	info := RunningInfo{Properties: map[string]string{}, Subscriptions: v.Subscriptions, Queues: v.Queues}
 	for k, p := range v.Properties {
 		if s, ok := p.(string); ok {
 			info.Properties[k] = s
 		}
-	}
-	for q := range v.Queues {
-		info.Queues = append(info.Queues, q)
 	}
 	slices.SortFunc(info.Subscriptions, func(a, b Subscription) int { return strings.Compare(a.Topic, b.Topic) })
 	return info, nil

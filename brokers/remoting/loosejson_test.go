@@ -73,8 +73,8 @@ func TestBodies(t *testing.T) {
 		}
 	}
 	// A Go client writes the codes as texts.
-	info, err := parseRunningInfo([]byte(`{"jstack":"","mqTable":{{"topic":"T","brokerName":"b","queueId":1}:{"commitOffset":3,"dropped":false}},"properties":{"PROP_X":"y","n":1},"statusTable":{},"subscriptionSet":[{"codeSet":["65"],"subString":"A","topic":"T"}]}`))
-	if err != nil || info.Properties["PROP_X"] != "y" || len(info.Queues) != 1 || info.Queues[0] != (Queue{"T", "b", 1}) || info.Subscriptions[0].SubString != "A" {
+	info, err := parseRunningInfo([]byte(`{"jstack":"","mqTable":{{"topic":"T","brokerName":"b","queueId":1}:{"commitOffset":3,"dropped":false,"lastConsumeTimestamp":1796036888509}},"properties":{"PROP_X":"y","n":1},"statusTable":{},"subscriptionSet":[{"codeSet":["65"],"subString":"A","topic":"T"}]}`))
+	if err != nil || info.Properties["PROP_X"] != "y" || len(info.Queues) != 1 || info.Queues[Queue{"T", "b", 1}].LastConsumed != 1796036888509 || info.Subscriptions[0].SubString != "A" {
 		t.Error(info, err)
 	}
 	if p := parseProperties("a=1\nstorePath=/x\\:y\\=z\n#c=d\n\nempty=\n"); !reflect.DeepEqual(p, map[string]string{"a": "1", "storePath": "/x:y=z", "empty": ""}) {

@@ -180,7 +180,7 @@ func (c *Cluster) describeMember(ctx context.Context, group string, cl connected
 			m.Subscribes = append(m.Subscribes, offset.Subscription{Topic: s.Topic, Filter: filter(s)})
 		}
 	}
-	for _, q := range info.Queues {
+	for q := range info.Queues {
 		m.Owns = append(m.Owns, offset.Partition{Topic: q.Topic, Broker: q.Broker, Index: q.ID})
 	}
 	slices.SortFunc(m.Owns, offset.Partition.Compare)

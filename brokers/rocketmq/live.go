@@ -34,6 +34,7 @@ func (w *writing) live(ctx context.Context) {
 		}
 		return
 	}
+	w.consumed = w.lastConsumed(ctx)
 	for _, b := range w.brokers(at) {
 		mine := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return w.rows[i].broker != b })
 		w.liveOn(ctx, b, mine)

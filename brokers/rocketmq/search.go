@@ -78,7 +78,8 @@ func (w walk) right(ctx context.Context, ms []remoting.Message) (int64, error) {
 }
 
 // left goes back from a message that is at or after t.
-func (w walk) left(ctx context.Context, at int64) (int64, error) {
+func (w walk) left(ctx context.Context, found int64) (int64, error) {
+	at := found
 	for range maxSteps {
 		from := max(at-window, w.in.Start)
 		ms, err := w.between(ctx, from, at)
@@ -87,14 +88,20 @@ func (w walk) left(ctx context.Context, at int64) (int64, error) {
 		}
 		for i := len(ms) - 1; i >= 0; i-- {
 			if !w.reached(ms[i]) {
-				return at, nil
+				return found, nil
 			}
-			at = ms[i].Offset
+			found = ms[i].Offset
 		}
 		if from == w.in.Start {
-			return at, nil
+			return found, nil
 		}
-		at = min(at, from)
+		if len(ms) == 0 { // a hole, or all before are gone
+			first, err := w.read(ctx, w.in.Start, 1)
+			if err != nil || len(first) > 0 && first[0].Offset >= found {
+				return found, err
+			}
+		}
+		at = from
 	}
 	return 0, w.tooFar()
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/offsetctl/offsetctl/brokers/remoting"
 	"github.com/offsetctl/offsetctl/offset"
 )
 
@@ -77,13 +79,11 @@ func (w *writing) watch(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		passed := w.env.Now().Sub(begin)
-		at := slices.DeleteFunc(w.open(), func(i int) bool {
-			r := w.rows[i]
-			return r.settled() || r.phase != waiting && passed >= w.pace.span(r.way)
-		})
+		at := slices.DeleteFunc(w.open(), func(i int) bool { return w.rows[i].settled() })
 		if len(at) == 0 {
 			return
 		}
+		over := true
 		for k, now := range w.read(ctx, at) {
 			r := &w.rows[at[k]]
 			switch {
@@ -92,17 +92,71 @@ func (w *writing) watch(ctx context.Context) {
 			case ctx.Err() == nil:
 				w.env.Log.Debug("a look at a live queue failed", "queue", r.Partition.String(), "error", now.Err)
 			}
-			if r.phase == waiting && passed >= w.pace.span(r.way) {
-				r.err = fmt.Errorf("%s: its clients have not moved to %d within %v, and may yet: %w", r.Partition, r.send, w.pace.span(r.way), offset.ErrOutcome)
-			}
+			over = over && (r.settled() || passed >= w.pace.span(r.way))
+		}
+		if over {
+			w.conclude(ctx, at)
+			return
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			w.abandon()
+			for _, i := range at {
+				if r := &w.rows[i]; !r.settled() {
+					r.err = fmt.Errorf("%s: it was sent, and nobody waited until its clients had moved: %w", r.Partition, offset.ErrOutcome)
+				}
+			}
 			return
 		}
 	}
+}
+
+// conclude answers for the rows whose time is over. A client may have read up to its old position again between two looks at
+// what is stored: that it has consumed meanwhile although the position is the same tells.
+func (w *writing) conclude(ctx context.Context, at []int) {
+	at = slices.DeleteFunc(at, func(i int) bool { return w.rows[i].settled() || w.rows[i].phase == arrived })
+	if len(at) == 0 {
+		return
+	}
+	now := w.lastConsumed(ctx)
+	for _, i := range at {
+		r := &w.rows[i]
+		before, knew := w.consumed[r.Partition]
+		after, knows := now[r.Partition]
+		switch {
+		case r.now.State == offset.Set && r.now.Next == r.From.Next && knew && knows && after != before:
+			r.now = stored(r.send)
+		case r.phase == bounced && knew && knows:
+		default:
+			r.err = fmt.Errorf("%s: after %v %s is stored: its clients have not gone to %d, or have read from there up to it already, and they did not tell which: %w",
+				r.Partition, w.pace.span(r.way), describe(r.now), r.send, offset.ErrOutcome)
+		}
+	}
+}
+
+func describe(s offset.Stored) string {
+	if s.State == offset.Set {
+		return strconv.FormatInt(s.Next, 10)
+	}
+	return "no position"
+}
+
+// lastConsumed asks all clients when they last consumed from each of their queues, or began with it.
+func (w *writing) lastConsumed(ctx context.Context) map[offset.Partition]int64 {
+	infos := make([]remoting.RunningInfo, len(w.on.clients))
+	each(len(infos), func(i int) {
+		var err error
+		if infos[i], err = w.client.RunningInfo(ctx, w.on.clients[i].at, w.group, w.on.clients[i].ID); err != nil {
+			w.env.Log.Debug("a client did not tell what it does", "client", w.on.clients[i].ID, "error", err)
+		}
+	})
+	out := map[offset.Partition]int64{}
+	for _, info := range infos {
+		for q, has := range info.Queues {
+			out[offset.Partition{Topic: q.Topic, Broker: q.Broker, Index: q.ID}] = has.LastConsumed
+		}
+	}
+	return out
 }
 
 // see takes one look into account. Once a client has moved, where it goes from the target is its own affair: the answer is the
@@ -112,14 +166,5 @@ func (c *row) see(now offset.Stored) {
 	c.now = now
 	if c.phase == moved {
 		c.now = stored(c.send)
-	}
-}
-
-// abandon answers for what nobody waited for.
-func (w *writing) abandon() {
-	for i := range w.rows {
-		if r := &w.rows[i]; !r.settled() {
-			r.err = fmt.Errorf("%s: it was sent, and nobody waited until its clients had moved: %w", r.Partition, offset.ErrOutcome)
-		}
 	}
 }

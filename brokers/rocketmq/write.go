@@ -45,9 +45,12 @@ type writing struct {
 	group string
 	rows  []row
 	on    online // who consumed just before
+
+	consumed map[offset.Partition]int64 // of a live group: see lastConsumed
 }
 
 // row is one change. With err set it is settled.
+
 type row struct {
 	offset.Change
 	broker remoting.Broker

@@ -221,14 +221,19 @@ func (b *Broker) runningInfo(group, client string) *remoting.Command {
 	}
 	c := b.clients[group][i]
 	if c.Silent {
-		return &remoting.Command{Remark: "json marshal error: json: unsupported value: NaN"}
+		return &remoting.Command{Version: goClient, Remark: "json marshal error: json: unsupported value: NaN"}
 	}
 	var subs, queues []string
 	for _, t := range slices.Sorted(maps.Keys(c.Filters)) {
 		subs = append(subs, fmt.Sprintf(`{"codeSet":["65"],"expressionType":"TAG","subString":%q,"subVersion":1,"topic":%q}`, c.Filters[t], t))
 	}
 	for _, q := range c.Owns {
-		queues = append(queues, fmt.Sprintf(`{"brokerName":%q,"queueId":%d,"topic":%q}:{"commitOffset":1,"dropped":false}`, q.Broker, q.ID, q.Topic))
+		queues = append(queues, fmt.Sprintf(`{"brokerName":%q,"queueId":%d,"topic":%q}:{"commitOffset":1,"dropped":false,"lastConsumeTimestamp":%d}`, q.Broker, q.ID, q.Topic, c.Consumed))
 	}
-	return ok(nil, `{"mqTable":{`+strings.Join(queues, ",")+`},"properties":{"PROP_CONSUMEORDERLY":"false"},"subscriptionSet":[`+strings.Join(subs, ",")+`]}`)
+	a := ok(nil, `{"mqTable":{`+strings.Join(queues, ",")+`},"properties":{"PROP_CONSUMEORDERLY":"false"},"subscriptionSet":[`+strings.Join(subs, ",")+`]}`)
+	a.Version = goClient
+	return a
 }
+
+// goClient is the version that Go clients give; a broker hands their answers on with it.
+const goClient = 317

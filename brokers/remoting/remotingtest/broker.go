@@ -56,6 +56,7 @@ type Client struct {
 	Filters   map[string]string // by topic, what it subscribes to
 	Silent    bool              // it cannot tell what it does, as a Go client after a burst
 	Owns      []remoting.Queue
+	Consumed  int64 // when it last consumed from what it owns, in ms
 }
 
 func newBroker(c *Cluster, name string) *Broker {

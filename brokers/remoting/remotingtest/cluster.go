@@ -215,7 +215,10 @@ func (c *Cluster) serve(name string, nc net.Conn, f answerer, s *server) {
 				_ = nc.Close()
 				return
 			}
-			a.Opaque, a.Flag, a.Version = cmd.Opaque, remoting.FlagAnswer, c.version
+			a.Opaque, a.Flag = cmd.Opaque, remoting.FlagAnswer
+			if a.Version == 0 {
+				a.Version = c.version
+			}
 			frame, err := a.Append(nil)
 			if err != nil {
 				return
