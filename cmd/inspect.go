@@ -332,6 +332,7 @@ func (l *looking) show(r *inspect.Report) error {
 
 // watch looks until it is interrupted: that is how it is meant to end.
 func (l *looking) watch(ctx context.Context) error {
+	collect(collectOften)
 	var frames []*inspect.Report
 	for {
 		r, err := l.take(ctx)
@@ -361,6 +362,7 @@ func (l *looking) watch(ctx context.Context) error {
 const waitInterval = 2 * time.Second
 
 func (l *looking) waitFor(ctx context.Context, limit time.Duration) error {
+	collect(collectOften)
 	if limit == 0 {
 		limit = 10 * time.Minute
 	}

@@ -20,6 +20,7 @@ import (
 
 // Main runs the process's command line and answers its exit code.
 func Main() int {
+	collect(collectSeldom)
 	return Run(context.Background(), System(), os.Args[1:])
 }
 

@@ -174,6 +174,9 @@ func (s *selection) resolve(ctx context.Context, st *place) ([]string, error) {
 // there refuses partitions that were named and are neither in the cluster nor stored. A topic that could not be looked at says
 // nothing about its partitions.
 func (s *selection) there(sv *inspect.Survey) error {
+	if len(s.topics) == 0 {
+		return nil
+	}
 	var all []offset.Partition
 	for _, t := range sv.Topology.Topics {
 		if t.Err != nil {
