@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,16 +26,6 @@ func (c *calls) trace(_, call string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.names = append(c.names, call)
-}
-
-// take answers what was called since, without what connecting costs.
-func (c *calls) take() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := slices.DeleteFunc(c.names, func(n string) bool { return n == "ApiVersions" || strings.HasPrefix(n, "SASL") })
-	c.names = nil
-	slices.Sort(out)
-	return out
 }
 
 func testEnv(c *calls) offset.Env {
