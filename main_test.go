@@ -12,29 +12,12 @@ import (
 	"time"
 
 	"github.com/offsetctl/offsetctl/demo"
+	"github.com/offsetctl/offsetctl/internal/bintest"
 	"github.com/offsetctl/offsetctl/internal/testservers"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// bin is the folder of the program under test: the scripts run what users run.
-var bin string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "offsetctl")
-	if err == nil {
-		bin = dir
-		build := exec.Command("go", append(append([]string{"build"}, buildFlags...), "-o", filepath.Join(dir, "offsetctl"), ".")...)
-		build.Stderr = os.Stderr
-		err = build.Run()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "the program does not build:", err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(bintest.Main(m.Run)) }
 
 // TestScripts runs testdata/script/*.txtar, the command line's specification, on the built program.
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
@@ -43,7 +26,6 @@ func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("TZ", "UTC")
 			return os.Mkdir(filepath.Join(e.WorkDir, "home"), 0o700)

@@ -1,6 +1,6 @@
 //go:build race
 
-package main
+package bintest
 
 // Where the tests look for races, so does the program that they run.
-var buildFlags = []string{"-race"}
+var raceFlags = []string{"-race"}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package bintest
+
+var raceFlags []string
