@@ -101,14 +101,14 @@ func (c *classifier) nothing(g *GroupReport) Finding {
 
 // mixture says how clients of one group differ in what they subscribe to.
 func mixture(g *GroupReport) string {
-	if g.Group.Err != nil {
+	if g.Group.Err != nil || g.Group.Value.Kind == "streams" { // whose members share out parts of a topology
 		return ""
 	}
 	var first *offset.Member
 	for i := range g.Group.Value.Members {
 		m := &g.Group.Value.Members[i]
 		switch {
-		case len(m.Subscribes) == 0:
+		case len(m.Subscribes) == 0, m.Err != nil:
 		case first == nil:
 			first = m
 		case !slices.Equal(first.Subscribes, m.Subscribes):
@@ -157,6 +157,11 @@ func (c *classifier) notes(g *GroupReport) (out []string) {
 		return append(out, "its members could not be looked at: "+g.Group.Err.Error())
 	}
 	v := g.Group.Value
+	for _, m := range v.Members {
+		if m.Err != nil {
+			out = append(out, fmt.Sprintf("member %s could not be asked what it reads: %v", m.Client, m.Err))
+		}
+	}
 	switch {
 	case v.Kind == "streams" || v.Protocol == "stream":
 		out = append(out, "Kafka Streams: a reset moves the source positions only; state stores and changelogs stay")

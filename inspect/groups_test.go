@@ -31,6 +31,7 @@ func TestMixedSubscriptions(t *testing.T) {
 		{"the same", []offset.Member{member("a", "orders"), member("b", "orders")}, ""},
 		{"other topics", []offset.Member{member("a", "orders"), member("b", "orders", "refunds")}, "a to orders, b to orders, refunds"},
 		{"other tags", []offset.Member{member("a", "orders/new"), member("b", "orders/paid")}, "a to orders (new), b to orders (paid)"},
+		{"one that could not be asked", []offset.Member{member("a", "orders"), {Client: "b", Err: errTest, Subscribes: []offset.Subscription{{Topic: "x"}}}}, ""},
 		{"one that has not said yet", []offset.Member{member("a", "orders"), member("b")}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

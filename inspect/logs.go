@@ -139,6 +139,9 @@ func (t *taking) spreadTo(i int) {
 	s := &t.logs[lk.log]
 	l.Log = s.answer
 	l.Log.Value.Times, l.Log.Value.EpochEnds = nil, nil
+	if led, _ := s.info.Epoch.Get(); led > l.Log.Value.Current.Wire() {
+		l.Log.Value.Current = s.info.Epoch // a leader that has written nothing yet
+	}
 	if s.info.Err != nil {
 		l.LeaderText = s.info.Err.Error()
 	}

@@ -37,6 +37,7 @@ func inspectStream(s stream, r *inspect.Report, o InspectOptions) error {
 type jsonStream struct {
 	w      *bufio.Writer
 	buf    bytes.Buffer
+	enc    *json.Encoder // into buf
 	indent string
 	items  []int // written so far in each open list
 	err    error
@@ -89,10 +90,12 @@ func (s *jsonStream) encode(v any) []byte {
 		s.items[last]++
 		s.buf.WriteString("\n" + s.indent)
 	}
-	e := json.NewEncoder(&s.buf)
-	e.SetEscapeHTML(false)
-	e.SetIndent(s.indent, "  ")
-	if err := e.Encode(v); err != nil && s.err == nil {
+	if s.enc == nil {
+		s.enc = json.NewEncoder(&s.buf)
+		s.enc.SetEscapeHTML(false)
+	}
+	s.enc.SetIndent(s.indent, "  ")
+	if err := s.enc.Encode(v); err != nil && s.err == nil {
 		s.err = err
 	}
 	return bytes.TrimRight(s.buf.Bytes(), "\n")
