@@ -64,6 +64,8 @@ func (c *Cluster) Groups(ctx context.Context) ([]offset.Group, []error, error) {
 		}
 		answers[i], errs[i] = r, err
 	})
+	// Brokers without a request for the newer kinds have the classic one alone, and need not say so.
+	oneKind := !c.offers.Load().has(keyConsumerGroupDescribe, 0)
 	var out []offset.Group
 	var gaps []error
 	for i, r := range answers {
@@ -73,7 +75,11 @@ func (c *Cluster) Groups(ctx context.Context) ([]offset.Group, []error, error) {
 		}
 		c.listed(t.nodes[i].id, r.Groups)
 		for k := range r.Groups {
-			out = append(out, listed(&r.Groups[k]))
+			g := listed(&r.Groups[k])
+			if g.Kind == "" && oneKind {
+				g.Kind = classic
+			}
+			out = append(out, g)
 		}
 	}
 	if len(gaps) == len(t.nodes) && len(gaps) > 0 {

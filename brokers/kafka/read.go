@@ -44,7 +44,17 @@ func (g groupStore) Read(ctx context.Context, qs []offset.Query) []offset.Answer
 
 // holdable are the queries without the partitions whose names Kafka cannot have: they would spoil the answer for the others.
 func holdable(qs []offset.Query) []offset.Query {
-	bad := func(p offset.Partition) bool { return badPartition(p) != nil }
+	known := offset.Partition{} // neighbours share their topic
+	bad := func(p offset.Partition) bool {
+		if p.Topic == known.Topic && p.Broker == "" && p.Topic != "" {
+			return false
+		}
+		if badPartition(p) != nil {
+			return true
+		}
+		known = p
+		return false
+	}
 	out := qs
 	for i := range qs {
 		if !slices.ContainsFunc(qs[i].Expect, bad) {
