@@ -26,6 +26,7 @@ type Cluster struct {
 	servers  []string // name servers
 	expected []string // broker names that should be there, sorted; nil: not known
 	pace     pace
+	met      met
 
 	mu        sync.Mutex
 	preferred int                          // the name server that answered last

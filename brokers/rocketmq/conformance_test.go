@@ -79,3 +79,45 @@ func TestStoreOnFake(t *testing.T) {
 		offsettest.RunStore(t, s)
 	})
 }
+
+// brokerSuite describes the broker to the conformance suite.
+func brokerSuite() offsettest.Broker {
+	return offsettest.Broker{
+		Down: func(t testing.TB, env offset.Env) (offset.Broker, error) {
+			return connect(t, env, []string{nowhere(t)}), nil
+		},
+		Kind:    "push",
+		Cluster: true,
+	}
+}
+
+func TestBrokerOnFake(t *testing.T) {
+	onBoth(t, func(t *testing.T, fake *remotingtest.Cluster) {
+		s := brokerSuite()
+		a, now := fake.Broker("broker-a"), epoch
+		s.Open = func(t testing.TB, env offset.Env) offset.Broker { return connect(t, env, fake.NameServers()) }
+		s.Create = func(_ testing.TB, topic string, n int) (ps []offset.Partition) {
+			a.Topic(topic, n)
+			for i := range n {
+				ps = append(ps, queue(topic, "broker-a", int32(i)))
+			}
+			return ps
+		}
+		s.Append = func(_ testing.TB, p offset.Partition, values []string) (times []time.Time) {
+			for _, v := range values {
+				now = now.Add(7 * time.Millisecond)
+				a.Append(p.Topic, p.Index, remotingtest.Message{Time: now, Body: v})
+				times = append(times, now)
+			}
+			return times
+		}
+		s.Trim = func(_ testing.TB, p offset.Partition, n int64) { a.Expire(p.Topic, p.Index, n, true) }
+		s.Commit = func(_ testing.TB, group string, p offset.Partition, n int64) { a.SetOffset(group, p.Topic, p.Index, n) }
+		s.Live = func(_ testing.TB, group, topic string) func() {
+			a.Connect(group, remotingtest.Client{ID: "c1", Addr: "127.0.0.1:1", Filters: map[string]string{topic: "*", "%RETRY%" + group: "*"},
+				Owns: []remoting.Queue{{Topic: topic, Broker: "broker-a", ID: 0}, {Topic: topic, Broker: "broker-a", ID: 1}, {Topic: "%RETRY%" + group, Broker: "broker-a"}}})
+			return func() { a.Connect(group) }
+		}
+		offsettest.RunBroker(t, s)
+	})
+}

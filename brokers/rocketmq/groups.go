@@ -143,8 +143,8 @@ func (on online) fill(g *offset.Group) {
 	}
 }
 
-// Describe asks every broker that is known who consumes, and each client that is connected what it subscribes to. A group that
-// no broker knows is empty: brokers do not tell it from one without clients.
+// Describe asks every broker that is known who consumes, and each client that is connected what it subscribes to. Brokers do
+// not tell a group without clients from one that does not exist: where no position of it was read, they are asked for both.
 func (c *Cluster) Describe(ctx context.Context, groups []string) []offset.Result[offset.Group] {
 	out := make([]offset.Result[offset.Group], len(groups))
 	masters, gaps, err := c.knownMasters(ctx)
@@ -160,9 +160,39 @@ func (c *Cluster) Describe(ctx context.Context, groups []string) []offset.Result
 			return
 		}
 		on.fill(g)
+		if g.Phase == offset.Empty {
+			if g.Phase, failed = c.emptyOrMissing(ctx, masters, groups[i]); failed != nil {
+				out[i].Err = fmt.Errorf("group %s: whether it exists could not be told: %w", groups[i], failed)
+			}
+		}
 		each(len(on.clients), func(k int) { c.describeMember(ctx, groups[i], on.clients[k], &g.Members[k]) })
 	})
 	return out
+}
+
+// emptyOrMissing tells whether a group without clients exists: it has settings or positions somewhere.
+func (c *Cluster) emptyOrMissing(ctx context.Context, masters []remoting.Broker, group string) (offset.Phase, error) {
+	if c.met.has(ctx, group) {
+		return offset.Empty, nil
+	}
+	there, errs := make([]bool, len(masters)), make([]error, len(masters))
+	each(len(masters), func(i int) {
+		var groups []string
+		if groups, errs[i] = c.client.Groups(ctx, masters[i]); errs[i] != nil || slices.Contains(groups, group) {
+			there[i] = errs[i] == nil
+			return
+		}
+		var stats map[remoting.Queue]remoting.ConsumeStats
+		stats, errs[i] = c.client.ConsumeStats(ctx, masters[i], group, "")
+		there[i] = len(stats) > 0
+	})
+	switch {
+	case slices.Contains(there, true):
+		return offset.Empty, nil
+	case errors.Join(errs...) != nil:
+		return offset.PhaseUnknown, errors.Join(errs...)
+	}
+	return offset.Missing, nil
 }
 
 // describeMember asks the client itself: brokers keep only the latest subscription of the whole group.
@@ -181,6 +211,9 @@ func (c *Cluster) describeMember(ctx context.Context, group string, cl connected
 		}
 	}
 	for q := range info.Queues {
+		if strings.HasPrefix(q.Topic, retryPrefix) {
+			continue
+		}
 		m.Owns = append(m.Owns, offset.Partition{Topic: q.Topic, Broker: q.Broker, Index: q.ID})
 	}
 	slices.SortFunc(m.Owns, offset.Partition.Compare)

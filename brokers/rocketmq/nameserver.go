@@ -142,6 +142,9 @@ func (c *Cluster) knownMasters(ctx context.Context) ([]remoting.Broker, []error,
 
 // master is the master of one broker. One that was not met yet is looked for among all that are registered.
 func (c *Cluster) master(ctx context.Context, name string) (remoting.Broker, error) {
+	if name == "" {
+		return remoting.Broker{}, fmt.Errorf("a queue without a broker's name %w on RocketMQ", offset.ErrUnknownName)
+	}
 	c.mu.Lock()
 	addr, ok := c.masters[name]
 	c.mu.Unlock()

@@ -23,6 +23,7 @@ const (
 // Read asks each broker once for each group and topic, whatever the number of queues; a position that the answer shows as 0 may
 // be none and is asked for by itself. All topics of a group, or many groups, are read from the brokers' whole offset tables.
 func (s store) Read(ctx context.Context, qs []offset.Query) []offset.Answer {
+	defer s.met.reading()()
 	r := reading{store: s, qs: qs, out: make([]offset.Answer, len(qs)), tables: map[string]*table{}}
 	whole := len(qs) > fewGroups
 	for i, q := range qs {
@@ -143,6 +144,9 @@ func (r *reading) group(ctx context.Context, i, k int, b remoting.Broker) {
 		return
 	}
 	f.settle(ctx, q)
+	if len(f.values) > 0 {
+		r.met.add(q.Group)
+	}
 	for j, p := range q.Expect {
 		if here(p) {
 			r.out[i].Expected[j] = f.answer(p)

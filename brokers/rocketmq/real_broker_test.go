@@ -16,7 +16,7 @@ import (
 func realServer(t testing.TB, name string) testservers.Server { return testservers.Need(t, name) }
 
 func TestRealTopology(t *testing.T) {
-	onReal(t, func(t *testing.T, r *real) {
+	onReal(t, func(t *testing.T, r *realCluster) {
 		topic := r.topic("top", 3, "broker-a", "broker-b")
 		top, err := r.Topology(t.Context(), []string{r.name + "-nope", topic})
 		if err != nil || len(top.Topics) != 2 || !isUnknown(top.Topics[0].Err) || len(top.Topics[1].Logs) != 6 || top.Cluster != "DefaultCluster" {
@@ -56,7 +56,7 @@ func TestRealTopology(t *testing.T) {
 
 // The offset of a time is exact on both versions, whose own searches differ.
 func TestRealTimeSearch(t *testing.T) {
-	onReal(t, func(t *testing.T, r *real) {
+	onReal(t, func(t *testing.T, r *realCluster) {
 		topic := r.topic("time", 2, "broker-a")
 		q := queue(topic, "broker-a", 0)
 		for range 5 {
@@ -101,7 +101,7 @@ func TestRealTimeSearch(t *testing.T) {
 
 // Bodies that the producer's library packed come out unpacked.
 func TestRealPeekPacked(t *testing.T) {
-	onReal(t, func(t *testing.T, r *real) {
+	onReal(t, func(t *testing.T, r *realCluster) {
 		q := queue(r.topic("packed", 1, "broker-a"), "broker-a", 0)
 		body := strings.Repeat("compress me ", 1000)
 		r.produce(q, 1, body, "T1")
@@ -114,7 +114,7 @@ func TestRealPeekPacked(t *testing.T) {
 
 // BR-02: before 5.0 positions outlive their topic; from 5.0 on they go with it.
 func TestRealRecreatedTopic(t *testing.T) {
-	onReal(t, func(t *testing.T, r *real) {
+	onReal(t, func(t *testing.T, r *realCluster) {
 		topic, group := r.topic("again", 1, "broker-a"), r.group("again")
 		q := queue(topic, "broker-a", 0)
 		r.produce(q, 50, "x", "")
@@ -186,7 +186,7 @@ func TestRealAccessControl(t *testing.T) {
 }
 
 // reader connects as a user who may read the topic and the group. 4.9 has one in its file, who may read anything.
-func (r *real) reader(topic, group string) *Cluster {
+func (r *realCluster) reader(topic, group string) *Cluster {
 	user, secret := "readonly1", "readsecret1"
 	if !r.old() {
 		user = "reader001"

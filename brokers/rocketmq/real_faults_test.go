@@ -64,7 +64,7 @@ func TestRealExpiredFiles(t *testing.T) {
 }
 
 // expire has broker-a delete its old files and waits until the queue's start has moved: not before a minute after its boot.
-func (r *real) expire(p offset.Partition) {
+func (r *realCluster) expire(p offset.Partition) {
 	r.t.Helper()
 	set := func(hours string) {
 		_, err := r.admin.Do(r.t.Context(), r.Addr[p.Broker], remoting.Request{Code: remoting.CodeUpdateConfig, Body: []byte("fileReservedTime=" + hours + "\n")})

@@ -17,7 +17,7 @@ import (
 // 4.9, where a time moves it; and "moved" means that it reads the messages again.
 func TestRealLiveGroup(t *testing.T) {
 	t.Parallel()
-	onReal(t, func(t *testing.T, r *real) {
+	onReal(t, func(t *testing.T, r *realCluster) {
 		t.Parallel()
 		topic, group := r.topic("live", 2, "broker-a"), r.group("live")
 		ps := []offset.Partition{queue(topic, "broker-a", 0), queue(topic, "broker-a", 1)}
@@ -96,7 +96,7 @@ func TestRealLiveGroup(t *testing.T) {
 // BR-31 on real brokers: what two clients of one group subscribe to is told by each of them.
 func TestRealDifferentTags(t *testing.T) {
 	t.Parallel()
-	onReal(t, func(t *testing.T, r *real) {
+	onReal(t, func(t *testing.T, r *realCluster) {
 		topic, group := r.topic("tags", 2, "broker-a", "broker-b"), r.group("tags")
 		var seen atomic.Int64
 		r.consume(group, topic, "A", &seen)
@@ -131,7 +131,7 @@ func TestRealDifferentTags(t *testing.T) {
 
 // BR-30 on real brokers.
 func TestRealBroadcast(t *testing.T) {
-	onReal(t, func(t *testing.T, r *real) {
+	onReal(t, func(t *testing.T, r *realCluster) {
 		topic, group := r.topic("radio", 1, "broker-a"), r.group("radio")
 		q := queue(topic, "broker-a", 0)
 		t.Setenv("HOME", t.TempDir()) // the library keeps the positions there

@@ -22,8 +22,8 @@ import (
 
 func init() { rlog.SetLogLevel("fatal") } // the library logs every reconnect to stderr
 
-// real is a real cluster of two masters, with names of the test's own.
-type real struct {
+// realCluster is a real cluster of two masters, with names of the test's own.
+type realCluster struct {
 	testservers.Server
 	*Cluster
 	admin *remoting.Client // for what a test does beside the code under test
@@ -34,14 +34,14 @@ type real struct {
 var serial atomic.Int64
 
 // onReal runs a test on a real cluster of each version.
-func onReal(t *testing.T, f func(t *testing.T, r *real)) {
+func onReal(t *testing.T, f func(t *testing.T, r *realCluster)) {
 	for _, name := range []string{"rocketmq49", "rocketmq55"} {
 		t.Run(name, func(t *testing.T) { f(t, needReal(t, testservers.Need(t, name))) })
 	}
 }
 
-func needReal(t testing.TB, s testservers.Server, options ...string) *real {
-	r := &real{Server: s, t: t, admin: remoting.New(remoting.Options{Credentials: credentials(s)})}
+func needReal(t testing.TB, s testservers.Server, options ...string) *realCluster {
+	r := &realCluster{Server: s, t: t, admin: remoting.New(remoting.Options{Credentials: credentials(s)})}
 	t.Cleanup(func() { r.admin.Close() })
 	r.Cluster = connect(t, testEnv(), []string{s.Addr["namesrv"]}, options...)
 	r.name = fmt.Sprintf("rmq-%d-%d", os.Getpid(), serial.Add(1))
@@ -55,10 +55,10 @@ func credentials(s testservers.Server) *remoting.Credentials {
 	return &remoting.Credentials{AccessKey: s.Vars["access-key"], SecretKey: s.Vars["secret-key"]}
 }
 
-func (r *real) old() bool { return strings.HasPrefix(r.Version, "4.") }
+func (r *realCluster) old() bool { return strings.HasPrefix(r.Version, "4.") }
 
 // on names one of the brokers.
-func (r *real) on(broker string) remoting.Broker {
+func (r *realCluster) on(broker string) remoting.Broker {
 	addr := r.Addr[broker]
 	if addr == "" {
 		r.t.Fatalf("there is no %s in %v", broker, r.Addr)
@@ -67,7 +67,7 @@ func (r *real) on(broker string) remoting.Broker {
 }
 
 // topic makes a topic with so many queues on each of the brokers, and answers its name.
-func (r *real) topic(suffix string, queues int, brokers ...string) string {
+func (r *realCluster) topic(suffix string, queues int, brokers ...string) string {
 	r.t.Helper()
 	name := r.name + "-" + suffix
 	for _, b := range brokers {
@@ -77,7 +77,7 @@ func (r *real) topic(suffix string, queues int, brokers ...string) string {
 }
 
 // deleteTopic deletes a topic of a broker. 5.5.0 without a timer wheel does so and then fails on it.
-func (r *real) deleteTopic(broker, topic string) {
+func (r *realCluster) deleteTopic(broker, topic string) {
 	r.t.Helper()
 	if err := r.admin.DeleteTopic(r.t.Context(), r.on(broker), topic); err != nil && !strings.Contains(err.Error(), "getTimerMetrics") {
 		r.t.Fatal(err)
@@ -89,7 +89,7 @@ func (r *real) deleteTopic(broker, topic string) {
 }
 
 // group makes a group on both brokers, and answers its name.
-func (r *real) group(suffix string) string {
+func (r *realCluster) group(suffix string) string {
 	r.t.Helper()
 	name := r.name + "-" + suffix
 	for _, b := range []string{"broker-a", "broker-b"} {
@@ -98,7 +98,7 @@ func (r *real) group(suffix string) string {
 	return name
 }
 
-func (r *real) must(err error) {
+func (r *realCluster) must(err error) {
 	r.t.Helper()
 	if err != nil {
 		r.t.Fatal(err)
@@ -106,7 +106,7 @@ func (r *real) must(err error) {
 }
 
 // store writes a position as a consumer does.
-func (r *real) store(group string, p offset.Partition, next int64) {
+func (r *realCluster) store(group string, p offset.Partition, next int64) {
 	r.t.Helper()
 	swallowed, err := r.admin.UpdateOffset(r.t.Context(), r.on(p.Broker), group, p.Topic, p.Index, next)
 	if err != nil || swallowed != "" {
@@ -126,14 +126,15 @@ func (s toQueue) Select(_ *primitive.Message, queues []*primitive.MessageQueue, 
 	return nil
 }
 
-// produce sends n messages to one queue.
-func (r *real) produce(p offset.Partition, n int, body, tag string) {
+// produce sends n messages to one queue, and waits until they are in it: a moment after they were stored.
+func (r *realCluster) produce(p offset.Partition, n int, body, tag string) {
 	r.t.Helper()
 	pr, err := rocket.NewProducer(producer.WithNsResolver(primitive.NewPassthroughResolver([]string{r.Addr["namesrv"]})),
 		producer.WithInstanceName(fmt.Sprint(r.name, "-p", serial.Add(1))), producer.WithQueueSelector(toQueue{p}), producer.WithRetry(2))
 	r.must(err)
 	r.must(pr.Start())
 	defer func() { _ = pr.Shutdown() }()
+	end := r.bounds(p, false).End + int64(n)
 	for i := range n {
 		m := primitive.NewMessage(p.Topic, []byte(body))
 		if tag != "" {
@@ -143,10 +144,16 @@ func (r *real) produce(p offset.Partition, n int, body, tag string) {
 			r.t.Fatalf("message %d to %s: %v", i, p, err)
 		}
 	}
+	eventually(r.t, 10*time.Second, func() string {
+		if l := r.bounds(p, false); l.End < end {
+			return fmt.Sprintf("%s ends at %d, not %d", p, l.End, end)
+		}
+		return ""
+	})
 }
 
 // consume starts a push consumer; seen counts its messages.
-func (r *real) consume(group, topic, tag string, seen *atomic.Int64, more ...consumer.Option) (stop func()) {
+func (r *realCluster) consume(group, topic, tag string, seen *atomic.Int64, more ...consumer.Option) (stop func()) {
 	r.t.Helper()
 	options := append([]consumer.Option{
 		consumer.WithNsResolver(primitive.NewPassthroughResolver([]string{r.Addr["namesrv"]})),
@@ -184,12 +191,12 @@ func eventually(t testing.TB, within time.Duration, ask func() string) {
 		if time.Now().After(end) {
 			t.Fatalf("after %v: %s", within, last)
 		}
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 
 // bounds asks for one queue's.
-func (r *real) bounds(p offset.Partition, prove bool) offset.Log {
+func (r *realCluster) bounds(p offset.Partition, prove bool) offset.Log {
 	r.t.Helper()
 	return log1(r.t, r.Cluster, offset.LogQuery{Partition: p, Prove: prove})
 }

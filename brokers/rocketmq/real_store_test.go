@@ -1,69 +1,15 @@
 package rocketmq
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/offsetctl/offsetctl/offset"
-	"github.com/offsetctl/offsetctl/offset/offsettest"
 )
-
-func TestStoreOnReal(t *testing.T) {
-	onReal(t, func(t *testing.T, r *real) {
-		s := suite()
-		s.Prefix = r.name + "-"
-		s.Open = func(t testing.TB, env offset.Env) offset.Store {
-			return connect(t, env, []string{r.Addr["namesrv"]}).Offsets()
-		}
-		s.Refuses = func(name string, topic bool) bool {
-			if topic {
-				return !isName(s.Prefix+name, maxTopic)
-			}
-			return !isName(s.Prefix+name, maxGroup)
-		}
-		made := map[string]bool{}
-		s.Prepare = func(t testing.TB, group string, ps []offset.Partition) {
-			for _, b := range []string{"broker-a", "broker-b"} {
-				if !made[b+group] {
-					made[b+group] = true
-					if err := r.admin.CreateGroup(t.Context(), r.on(b), group); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			for _, p := range ps {
-				queues := max(int(p.Index)+1, 11)
-				if key := p.Broker + " " + p.Topic + strconv.Itoa(queues); !made[key] {
-					made[key] = true
-					if err := r.admin.CreateTopic(t.Context(), r.on(p.Broker), p.Topic, queues); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-		}
-		s.Poke = func(t testing.TB, group string, p offset.Partition, raw []byte) {
-			n, err := strconv.ParseInt(string(raw), 10, 64)
-			if raw == nil {
-				n, err = noPosition, nil
-			}
-			if err == nil {
-				_, err = r.admin.UpdateOffset(t.Context(), r.on(p.Broker), group, p.Topic, p.Index, n)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if r.old() {
-			s.Bad = map[string][]byte{"negative": []byte("-5")}
-		}
-		offsettest.RunStore(t, s)
-	})
-}
 
 // BR-27 on real brokers: what nobody stored is absent wherever the broker answers 0 for it, and a stored 0 is not.
 func TestRealZeroIsNotNone(t *testing.T) {
-	onReal(t, func(t *testing.T, r *real) {
+	onReal(t, func(t *testing.T, r *realCluster) {
 		topic, group := r.topic("zero", 4, "broker-a"), r.group("zero")
 		var ps []offset.Partition
 		for i := range int32(4) {
@@ -115,7 +61,7 @@ func TestRealPendingReset(t *testing.T) {
 }
 
 func TestRealUnknownGroup(t *testing.T) {
-	onReal(t, func(t *testing.T, r *real) {
+	onReal(t, func(t *testing.T, r *realCluster) {
 		topic := r.topic("new", 1, "broker-a", "broker-b")
 		q, group := queue(topic, "broker-a", 0), r.name+"-new"
 		s := store{r.Cluster}

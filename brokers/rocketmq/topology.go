@@ -142,7 +142,7 @@ func (c *Cluster) brokers(ctx context.Context, t *offset.Topology, routes []offs
 		t.Brokers = append(t.Brokers, s)
 	}
 	slices.SortFunc(t.Brokers, func(a, b offset.Server) int { return strings.Compare(a.Name, b.Name) })
-	t.Whole = c.expected != nil
+	t.Whole = true // name servers keep nothing back
 	for _, s := range t.Brokers {
 		if s.Err != nil {
 			t.Whole = false

@@ -32,7 +32,7 @@ func TestTopology(t *testing.T) {
 	c := connect(t, testEnv(), fake.NameServers())
 
 	top, err := c.Topology(t.Context(), []string{"nope", "odd", "orders"})
-	if err != nil || len(top.Topics) != 3 || top.Cluster != "DefaultCluster" || top.Whole || top.Gaps != nil {
+	if err != nil || len(top.Topics) != 3 || top.Cluster != "DefaultCluster" || !top.Whole || top.Gaps != nil {
 		t.Fatalf("%+v %v", top, err)
 	}
 	if !errors.Is(top.Topics[0].Err, offset.ErrUnknownName) || top.Topics[0].Name != "nope" {
