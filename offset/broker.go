@@ -165,6 +165,12 @@ type Broker interface {
 	Close() error
 }
 
+// Prober is a Broker that can try each of its servers at the address that the server advertises; Server.Err says why one cannot be
+// reached there.
+type Prober interface {
+	Probe(ctx context.Context) []Server
+}
+
 // Retention is how long a topic keeps its records.
 type Retention struct {
 	Time      time.Duration // 0: no limit by time

@@ -35,6 +35,7 @@ type Cluster struct {
 
 var (
 	_ offset.Broker = (*Cluster)(nil)
+	_ offset.Prober = (*Cluster)(nil)
 	_ offset.Store  = groupStore{}
 )
 
