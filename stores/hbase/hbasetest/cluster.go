@@ -41,6 +41,8 @@ type Cluster struct {
 	calls    []Call
 	fault    func(Call) Fault
 	conns    map[net.Conn]bool
+
+	deciding sync.Mutex // held while a fault is decided on
 }
 
 // Call is one request that a server got.
@@ -134,7 +136,8 @@ func (c *Cluster) URL(more string) string {
 	return "hbase://" + c.Addr() + "/" + c.opts.Table + "?registry=rpc" + more
 }
 
-// Fail lets f decide on every request from here on; nil ends it.
+// Fail lets f decide on every request from here on, before it is carried out and one at a time; nil ends it. f may change rows and
+// regions itself: that is what another program does in between.
 func (c *Cluster) Fail(f func(Call) Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

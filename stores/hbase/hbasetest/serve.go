@@ -64,18 +64,14 @@ func (c *Cluster) serve(server int, nc net.Conn) {
 
 // request carries one request out and answers its frame; !ok ends the connection.
 func (c *Cluster) request(server int, service string, header, param msg) (answer []byte, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	id := number(1, header.number(1))
 	method := header.text(3)
 	var fault Fault
 	if service == "ClientService" && !isMeta(param) {
-		call := Call{Server: server, Method: method, Rows: rowsOf(method, param), Write: writes(method, param)}
-		c.calls = append(c.calls, call)
-		if c.fault != nil {
-			fault = c.fault(call)
-		}
+		fault = c.decide(Call{Server: server, Method: method, Rows: rowsOf(method, param), Write: writes(method, param)})
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case fault.Cut:
 		return nil, false
@@ -92,6 +88,20 @@ func (c *Cluster) request(server int, service string, header, param msg) (answer
 		return frame(append(id, exception(failed)...)), true
 	}
 	return frame(id, body), true
+}
+
+// decide notes a call and asks what shall come of it, one call at a time.
+func (c *Cluster) decide(call Call) Fault {
+	c.mu.Lock()
+	c.calls = append(c.calls, call)
+	f := c.fault
+	c.mu.Unlock()
+	if f == nil {
+		return Fault{}
+	}
+	c.deciding.Lock()
+	defer c.deciding.Unlock()
+	return f(call)
 }
 
 // failure is an exception.

@@ -196,6 +196,29 @@ func TestNotSent(t *testing.T) {
 	}
 }
 
+// HBase names its servers by names of its own, which need not be known here: that is said at once.
+func TestServerNameUnknownHere(t *testing.T) {
+	c := hbasetest.Start(t, hbasetest.Options{Servers: 2, Splits: []string{"m"}})
+	cfg := config(c.Addr())
+	tries := 0
+	cfg.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if addr != c.Addr() {
+			tries++
+			return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "rs-7.internal", IsNotFound: true}}
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	client, err := hrpc.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	r := client.Get(t.Context(), rows("a", "z"))
+	if r[0].Err != nil || !errors.Is(r[1].Err, offset.ErrUnreachable) || !strings.Contains(r[1].Err.Error(), "no address") || tries != 1 {
+		t.Errorf("%+v after %d tries", r, tries)
+	}
+}
+
 // What no further try can mend is said at once, with its kind.
 func TestFinalErrors(t *testing.T) {
 	for _, x := range []struct {

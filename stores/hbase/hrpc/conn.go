@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/offsetctl/offsetctl/offset"
 )
 
 const (
@@ -35,6 +37,11 @@ type conn struct {
 
 func (p *pool) connect(ctx context.Context, server, service string) (*conn, error) {
 	nc, err := p.dial(ctx, "tcp", server)
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		// Final: no further try makes the name known here.
+		return nil, fmt.Errorf("HBase calls one of its servers %s, which has no address on this machine and so %w: make the name known here", server, offset.ErrUnreachable)
+	}
 	if err != nil {
 		return nil, &lostError{server: server, err: err}
 	}
