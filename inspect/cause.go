@@ -12,6 +12,7 @@ const (
 	noPosition
 	pastEnd
 	pastEndAnew
+	pastEndCut
 	beforeStart
 	topicAnew
 	storeDoubts
@@ -39,7 +40,7 @@ const (
 var causeVerdicts = [...]Verdict{
 	positionUnknown: Unknown, boundsUnknown: Unknown, groupUnknown: Unknown, topicUnknown: Unknown,
 	ambiguous: Invalid, noPosition: Invalid,
-	pastEnd: TailOverflow, pastEndAnew: TailOverflow,
+	pastEnd: TailOverflow, pastEndAnew: TailOverflow, pastEndCut: TailOverflow,
 	beforeStart: HeadOverflow,
 	topicAnew:   Diverged, storeDoubts: Diverged, epochAbove: Diverged, epochCut: Diverged, epochDoubt: Diverged,
 	epochWrong: Diverged, youngerRecord: Diverged, logShrank: Diverged,

@@ -153,6 +153,8 @@ func (c *classifier) causes(r *Row) (out []cause) {
 		return append([]cause{absentTopic}, c.late(r)...)
 	case r.Ahead > 0 && c.madeAgain(r):
 		return []cause{pastEndAnew}
+	case r.Ahead > 0 && r.EpochEnd >= 0 && r.Log.Value.Inside(r.EpochEnd):
+		return []cause{pastEndCut}
 	case r.Ahead > 0:
 		return []cause{pastEnd}
 	case r.Lost > 0:

@@ -70,7 +70,7 @@ func alike(a, b *Row) bool {
 		return x.Text == y.Text
 	case epochAbove:
 		return a.Stored.Value.LeaderEpoch == b.Stored.Value.LeaderEpoch && a.Log.Value.Current == b.Log.Value.Current
-	case epochCut, epochDoubt, epochWrong, youngerRecord, logShrank, noMovement, movedBack, vanished:
+	case pastEndCut, epochCut, epochDoubt, epochWrong, youngerRecord, logShrank, noMovement, movedBack, vanished:
 		return false // each has numbers of its own
 	}
 	return true

@@ -25,7 +25,7 @@ func (c *classifier) detail(r *Row) string {
 		return "ambiguous: on " + r.Ambiguous
 	case noPosition:
 		return rawText(s) + " is no position"
-	case pastEnd, pastEndAnew:
+	case pastEnd, pastEndAnew, pastEndCut:
 		return Count(r.Ahead) + " past the log end"
 	case beforeStart:
 		return Count(r.Lost) + " before the log start"

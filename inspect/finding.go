@@ -72,6 +72,8 @@ func (c *classifier) text(g *GroupReport, k cause, rows []*Row, t sums) string {
 		return rawText(s) + " is no position; it is never guessed what was meant"
 	case pastEndAnew:
 		return "topic made again (" + anewText(r) + "); its " + plural(t.whole, "record") + one(int(t.whole), " is", " are") + " unread"
+	case pastEndCut:
+		return fmt.Sprintf("%s past the log end, and its leader epoch %d ended at %d: the log was cut there, or the topic was made again", Count(t.ahead), s.LeaderEpoch.Wire(), r.EpochEnd)
 	case pastEnd:
 		return Count(t.ahead) + " past the log end: the topic was made again, the log was cut, or the position came from elsewhere"
 	case beforeStart:
@@ -222,6 +224,8 @@ func (c *classifier) restart(k cause, rows []*Row, t sums) string {
 			more = " more"
 		}
 		return "a client with auto.offset.reset=latest (Kafka's default) skips " + Count(lost) + more
+	case pastEndCut:
+		return "a Java or franz-go consumer goes back to " + digits(rows[0].EpochEnd) + ", whatever auto.offset.reset says; others skip " + Count(t.whole) + " with latest (Kafka's default)"
 	case topicAnew, logShrank:
 		return "a client goes on at " + at + " and never reads the " + plural(t.read, "record") + " before"
 	case epochAbove:

@@ -23,6 +23,10 @@ func (c *classifier) repairs(g *GroupReport, k cause, rows []*Row, t sums) []Rep
 			return nil
 		}
 		return []Repair{earliest, latest}
+	case pastEndCut:
+		r := rows[0]
+		left := gap(r.EpochEnd, r.Log.Value.Reach(c.Ask.Isolation))
+		return []Repair{reset("reads", left, backToEpochEnd(rows)...), earliest, latest}
 	case beforeStart, absentBeside:
 		return []Repair{reset("keeps", t.lag, "--repair")}
 	case absentTopic:

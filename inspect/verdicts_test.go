@@ -59,6 +59,8 @@ func TestVerdicts(t *testing.T) {
 		{name: "one before the log start", stored: set(99), verdict: inspect.HeadOverflow, text: "1 unread record fell to retention", repairs: "keeps 80"},
 		{name: "negative, as value=last may come out", stored: set(-1), verdict: inspect.HeadOverflow, text: "101 unread records", repairs: "keeps 80"},
 		{name: "one past the end", stored: set(201), verdict: inspect.TailOverflow, text: "1 past the log end", repairs: "reads 80, skips 80"},
+		{name: "past the end of a log that was cut", stored: epoch(220, 4), change: func(l *inspect.Line) { l.EpochEnd = 150 }, verdict: inspect.TailOverflow,
+			text: "epoch 4 ended at 150", repairs: "reads 30, reads 80, skips 80"},
 		{name: "absent", stored: offset.Stored{State: offset.Absent}, verdict: inspect.Absent, text: "consume starts at 100", repairs: "keeps 80"},
 		{name: "absent, and nothing of the topic", stored: offset.Stored{State: offset.Absent}, change: func(l *inspect.Line) { l.Beside = false },
 			verdict: inspect.Absent, text: "nothing is stored", repairs: "reads 80, skips 80"},
