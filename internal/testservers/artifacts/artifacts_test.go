@@ -33,20 +33,24 @@ func TestPomNamesEveryArtifact(t *testing.T) {
 func TestSetIsThereOnlyWhenWhole(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	set := Jars{Name: "set-1", Artifacts: []string{"a:b:1"}}
-	if set.Have() {
-		t.Error("there before it was fetched")
+	fault := errors.New("the registry hung up")
+	err := fill(set.Dir(), func(tmp string) error {
+		if set.Have() {
+			t.Error("there while it is being fetched")
+		}
+		return errors.Join(fault, os.WriteFile(filepath.Join(tmp, "half.jar"), nil, 0o600))
+	})
+	if !errors.Is(err, fault) || set.Have() {
+		t.Errorf("after a fault: %v, there: %v", err, set.Have())
 	}
-	if err := os.MkdirAll(set.Dir(), 0o755); err != nil {
-		t.Fatal(err)
+	whole := func(tmp string) error { return os.WriteFile(filepath.Join(tmp, "b.jar"), nil, 0o600) }
+	for range 2 { // the second as another process that fetched at the same time
+		if err := fill(set.Dir(), whole); err != nil || !set.Have() {
+			t.Errorf("after it was fetched: %v, there: %v", err, set.Have())
+		}
 	}
-	if set.Have() {
-		t.Error("there while it is being fetched")
-	}
-	if err := os.WriteFile(set.stamp(), []byte(set.content()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if !set.Have() {
-		t.Error("not there after it was fetched")
+	if left, err := os.ReadDir(filepath.Dir(set.Dir())); err != nil || len(left) != 1 {
+		t.Errorf("the cache holds %v (%v), want the set alone", left, err)
 	}
 	set.Artifacts = append(set.Artifacts, "c:d:2")
 	if set.Have() {

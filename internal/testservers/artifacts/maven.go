@@ -2,6 +2,8 @@ package artifacts
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -21,26 +23,54 @@ type Jars struct {
 func (j Jars) String() string { return "jars " + j.Name }
 
 // Dir is the folder that holds the jars.
-func (j Jars) Dir() string {
+func (j Jars) Dir() string { return folder(j.Name, j.content()) }
+
+// folder is a place in the cache for one content of a set: two checkouts that
+// declare it differently do not take it from each other.
+func folder(name, content string) string {
 	cache, err := CacheDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(cache, j.Name)
+	sum := sha256.Sum256([]byte(content))
+	return filepath.Join(cache, name+"-"+hex.EncodeToString(sum[:4]))
 }
 
 // ClassPath is the set as Java's -cp takes it.
 func (j Jars) ClassPath() string { return filepath.Join(j.Dir(), "*") }
 
 // Have says whether the whole set, as it is declared now, was fetched.
-func (j Jars) Have() bool {
-	got, err := os.ReadFile(j.stamp())
-	return err == nil && string(got) == j.content()
+func (j Jars) Have() bool { return isFolder(j.Dir()) }
+
+func (j Jars) content() string { return strings.Join(j.Artifacts, "\n") + "\n" }
+
+func isFolder(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir()
 }
 
-// stamp is a file written when a set is whole.
-func (j Jars) stamp() string   { return filepath.Join(j.Dir(), "fetched") }
-func (j Jars) content() string { return strings.Join(j.Artifacts, "\n") + "\n" }
+// fill makes a folder of the cache whole or not at all, whoever else makes the
+// same one at this moment.
+func fill(dir string, get func(tmp string) error) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), "fetching-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if err := get(tmp); err != nil {
+		return err
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, dir); err != nil && !isFolder(dir) {
+		return err
+	}
+	return nil
+}
 
 type project struct {
 	XMLName      xml.Name     `xml:"project"`
@@ -59,28 +89,27 @@ type dependency struct {
 }
 
 func (j Jars) fetch(ctx context.Context, out io.Writer) error {
-	dir := j.Dir()
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	pom, err := j.pom()
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, "pom.xml")
-	if err := os.WriteFile(file, pom, 0o644); err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, "mvn", "-B", "-q", "-f", file, "dependency:copy-dependencies",
-		"-DincludeScope=runtime", "-DoutputDirectory="+dir)
-	if text, err := cmd.CombinedOutput(); err != nil {
+	return fill(j.Dir(), func(tmp string) error {
+		file := filepath.Join(tmp, "pom.xml")
+		if err := os.WriteFile(file, pom, 0o644); err != nil {
+			return err
+		}
+		return maven(ctx, out, "-f", file, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+tmp)
+	})
+}
+
+func maven(ctx context.Context, out io.Writer, args ...string) error {
+	cmd := exec.CommandContext(ctx, "mvn", append([]string{"-B", "-q"}, args...)...)
+	text, err := cmd.CombinedOutput()
+	if err != nil {
 		_, _ = out.Write(text)
 		return fmt.Errorf("mvn: %w", err)
 	}
-	return os.WriteFile(j.stamp(), []byte(j.content()), 0o644)
+	return nil
 }
 
 func (j Jars) pom() ([]byte, error) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -23,39 +22,31 @@ type Zip struct {
 func (z Zip) String() string { return "archive " + z.Name }
 
 // Dir is the folder with the unpacked files.
-func (z Zip) Dir() string { return Jars{Name: z.Name}.Dir() }
+func (z Zip) Dir() string { return folder(z.Name, z.content()) }
 
 // Have says whether the archive was fetched and unpacked.
-func (z Zip) Have() bool {
-	got, err := os.ReadFile(z.stamp())
-	return err == nil && string(got) == z.content()
-}
+func (z Zip) Have() bool { return isFolder(z.Dir()) }
 
-func (z Zip) stamp() string   { return filepath.Join(z.Dir(), "fetched") }
 func (z Zip) content() string { return z.Artifact + "\n" + strings.Join(z.Keep, "\n") + "\n" }
 
 func (z Zip) fetch(ctx context.Context, out io.Writer) error {
-	dir := z.Dir()
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	download := filepath.Join(dir, "download")
-	cmd := exec.CommandContext(ctx, "mvn", "-B", "-q", "dependency:copy", "-Dartifact="+z.Artifact, "-DoutputDirectory="+download)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		_, _ = out.Write(text)
-		return fmt.Errorf("mvn: %w", err)
-	}
-	files, err := filepath.Glob(filepath.Join(download, "*.zip"))
-	if err != nil || len(files) != 1 {
-		return fmt.Errorf("one archive was expected in %s: %v %w", download, files, err)
-	}
-	if err := z.unpack(files[0], dir); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(download); err != nil {
-		return err
-	}
-	return os.WriteFile(z.stamp(), []byte(z.content()), 0o644)
+	return fill(z.Dir(), func(tmp string) error {
+		download := filepath.Join(tmp, "download")
+		if err := maven(ctx, out, "dependency:copy", "-Dartifact="+z.Artifact, "-DoutputDirectory="+download); err != nil {
+			return err
+		}
+		files, err := filepath.Glob(filepath.Join(download, "*.zip"))
+		if err != nil {
+			return err
+		}
+		if len(files) != 1 {
+			return fmt.Errorf("one archive was expected in %s: %v", download, files)
+		}
+		if err := z.unpack(files[0], tmp); err != nil {
+			return err
+		}
+		return os.RemoveAll(download)
+	})
 }
 
 func (z Zip) unpack(file, dir string) error {

@@ -19,8 +19,12 @@ var (
 		"org.apache.kafka:kafka-tools:4.4.0",
 		"org.apache.logging.log4j:log4j-slf4j-impl:2.25.5", // without a binding there is no log at all
 	}}
-	kafka39Jars = artifacts.Jars{Name: "kafka-3.9.1", Artifacts: []string{"org.apache.kafka:kafka_2.13:3.9.1"}}
-	kafka28Jars = artifacts.Jars{Name: "kafka-2.8.2", Artifacts: []string{"org.apache.kafka:kafka_2.13:2.8.2"}}
+	kafka39Jars = artifacts.Jars{Name: "kafka-3.9.1", Artifacts: []string{
+		"org.apache.kafka:kafka_2.13:3.9.1", "org.slf4j:slf4j-reload4j:1.7.36",
+	}}
+	kafka28Jars = artifacts.Jars{Name: "kafka-2.8.2", Artifacts: []string{
+		"org.apache.kafka:kafka_2.13:2.8.2", "org.slf4j:slf4j-log4j12:1.7.30",
+	}}
 )
 
 func kafkaKinds() []Kind {
@@ -109,6 +113,26 @@ const log4j2 = `Configuration: {status: WARN, Appenders: {Console: {name: OUT, t
   Loggers: {Root: {level: WARN, AppenderRef: [{ref: OUT}]}, Logger: [{name: kafka.server.KafkaRaftServer, level: INFO}]}}
 `
 
+// log4j1 does the same for the versions before 4.0.
+const log4j1 = `log4j.rootLogger=WARN,out
+log4j.logger.kafka.server.KafkaServer=INFO
+log4j.logger.kafka.server.KafkaRaftServer=INFO
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
+`
+
+// kafkaLogging writes both files and returns the flags that name them: each
+// version looks at its own.
+func kafkaLogging(i *machine.Instance) ([]string, error) {
+	current, err := i.Write("log4j2.yaml", log4j2)
+	if err != nil {
+		return nil, err
+	}
+	old, err := i.Write("log4j.properties", log4j1)
+	return []string{"-Dlog4j2.configurationFile=" + current, "-Dlog4j.configuration=file:" + old}, err
+}
+
 // kraftNode is a broker and controller of one cluster.
 type kraftNode struct {
 	name   string
@@ -127,11 +151,11 @@ func (k *kraftNode) prepare(ctx context.Context, i *machine.Instance) (machine.N
 	if err != nil {
 		return machine.Node{}, err
 	}
-	logging, err := i.Write("log4j2.yaml", log4j2)
+	flags, err := kafkaLogging(i)
 	if err != nil {
 		return machine.Node{}, err
 	}
-	flags := append([]string{"-Dlog4j2.configurationFile=" + logging}, k.jvm...)
+	flags = append(flags, k.jvm...)
 	format := append([]string{"kafka.tools.StorageTool", "format", "-t", clusterID, "-c", settings}, k.format...)
 	if err := i.Exec(ctx, "", nil, jvm("128m", k.jars, append(flags, format...)...)...); err != nil {
 		return machine.Node{}, err

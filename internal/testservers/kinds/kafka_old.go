@@ -16,6 +16,10 @@ func startOldKafka(ctx context.Context, i *machine.Instance) error {
 		return err
 	}
 	keeper, plain := machine.Local(first), machine.Local(first+1)
+	logging, err := kafkaLogging(i)
+	if err != nil {
+		return err
+	}
 	i.Addr["zookeeper"], i.Addr["plain"] = keeper, plain
 	settings, err := i.Write("zookeeper.cfg", zooKeeperSettings(i.Path("zookeeper"), first, 500))
 	if err != nil {
@@ -23,7 +27,7 @@ func startOldKafka(ctx context.Context, i *machine.Instance) error {
 	}
 	err = i.Run(ctx, machine.Node{
 		Name:    "zookeeper",
-		Command: jvm("128m", kafka28Jars, "org.apache.zookeeper.server.ZooKeeperServerMain", settings),
+		Command: jvm("128m", kafka28Jars, append(logging, "org.apache.zookeeper.server.ZooKeeperServerMain", settings)...),
 		Ready:   zooKeeperServes(keeper),
 	})
 	if err != nil {
@@ -32,6 +36,7 @@ func startOldKafka(ctx context.Context, i *machine.Instance) error {
 	var l properties
 	l.set("broker.id", 1)
 	l.set("zookeeper.connect", keeper+"/k28")
+	l.set("zookeeper.session.timeout.ms", 8000)
 	l.set("listeners", "PLAINTEXT://"+plain)
 	l.set("advertised.listeners", "PLAINTEXT://"+plain)
 	l.set("log.dirs", i.Path("data"))
@@ -42,7 +47,9 @@ func startOldKafka(ctx context.Context, i *machine.Instance) error {
 	}
 	return i.Run(ctx, machine.Node{
 		Name:    "broker",
-		Command: jvm("512m", kafka28Jars, "kafka.Kafka", broker),
+		Command: jvm("512m", kafka28Jars, append(logging, "kafka.Kafka", broker)...),
 		Ready:   kafkaAnswers(plain),
+		// A killed broker's node in ZooKeeper stays until its session expires, and keeps the next one out.
+		Restarts: 10,
 	})
 }

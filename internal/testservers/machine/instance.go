@@ -141,7 +141,10 @@ func (i *Instance) Do(ctx context.Context, op wire.Op, name string) error {
 	case wire.Kill:
 		return together(procs, func(p *process) error { p.kill(); return nil })
 	case wire.Stop:
-		return together(procs, func(p *process) error { p.stop(); return nil })
+		for _, p := range slices.Backward(procs) { // the later ones lean on the earlier
+			p.stop()
+		}
+		return nil
 	case wire.Start:
 		return i.startAgain(ctx, procs)
 	case wire.Pause:
