@@ -39,6 +39,7 @@ type step struct {
 	stage  stage
 	failed error // of the last try
 	at     time.Time
+	silent bool // it takes connections, and has not answered on the last one yet
 }
 
 // failedFor is how long a failed connection answers for the requests that were waiting for it: each of them would try again.
@@ -70,7 +71,32 @@ func (d *dialer) tried(addr string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.step(addr)
-	s.failed, s.at = err, d.now()
+	s.failed, s.at, s.silent = err, d.now(), err == nil
+}
+
+// served notes that the server has answered a request: it is reached, and logged in to.
+func (d *dialer) served(addr string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.step(addr)
+	s.stage, s.silent = stageMetadata, false
+}
+
+// order is the bootstrap servers as they are tried: those that took a connection and said nothing come last.
+func (d *dialer) order() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := slices.Clone(d.boot)
+	slices.SortStableFunc(out, func(a, b string) int {
+		switch x, y := d.step(a).silent, d.step(b).silent; {
+		case x == y:
+			return 0
+		case x:
+			return 1
+		}
+		return -1
+	})
+	return out
 }
 
 // reached notes how far the connection to addr is.
@@ -124,7 +150,7 @@ type dialled struct {
 func (d *dialer) race(ctx context.Context) (net.Conn, string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan dialled)
-	left := d.boot
+	left := d.order()
 	pending := 0
 	start := func() {
 		addr := left[0]

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/offsetctl/offsetctl/offset"
@@ -210,14 +211,15 @@ func rewrite(t *testing.T, f *kfake.Cluster, req kmsg.Request, host string) kmsg
 	return r
 }
 
-// Of several bootstrap servers one is enough, whichever it is, also where another one says nothing.
+// Of several bootstrap servers one is enough, whichever it is, also where another one takes connections and says nothing.
 func TestBootstrapServers(t *testing.T) {
 	f := fake(t)
 	for _, hosts := range [][]string{
 		{closedPort(t), f.ListenAddrs()[0]},
 		{f.ListenAddrs()[0], closedPort(t)},
+		{mute(t), f.ListenAddrs()[0]},
 	} {
-		c := dialTo(t, hosts, "", nil)
+		c := dialTo(t, hosts, "", nil, kgo.RequestTimeoutOverhead(300*time.Millisecond))
 		if _, err := c.Topology(t.Context(), nil); err != nil {
 			t.Error(err)
 		}

@@ -53,7 +53,7 @@ func answered[R kmsg.Response](c *Cluster, node int32, r kmsg.Response, err erro
 	if err != nil {
 		return zero, c.broken(addr, name, err)
 	}
-	c.dial.reached(addr, stageMetadata)
+	c.dial.served(addr)
 	typed, ok := r.(R)
 	if !ok {
 		return zero, fmt.Errorf("an answer of the kind %T came where %T was asked for", r, zero)
