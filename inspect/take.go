@@ -105,13 +105,14 @@ func (t *taking) queries(expect []offset.Partition) []offset.Query {
 	return qs
 }
 
-// wholeFailure: a store elsewhere that answers for no group at all cannot be reached or is not what it should be.
+// wholeFailure: a store elsewhere that answers for no group at all cannot be reached or is not what it should be, and a broker
+// that denies every group has denied the question.
 func (t *taking) wholeFailure(answers []offset.Answer) error {
-	if t.sv.Own || len(answers) == 0 {
+	if len(answers) == 0 {
 		return nil
 	}
 	for _, a := range answers {
-		if a.Err == nil {
+		if a.Err == nil || t.sv.Own && !errors.Is(a.Err, offset.ErrDenied) {
 			return nil
 		}
 	}
