@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -192,16 +193,12 @@ type proxy struct {
 	addr string
 	mu   sync.Mutex
 	cut  func(packet []byte) (now, deaf bool)
-	ice  sync.RWMutex // locked: nothing passes
+	ice  atomic.Bool // nothing passes
 }
 
 // freeze holds back everything, or lets it go.
 func (p *proxy) freeze(on bool) {
-	if on {
-		p.ice.Lock()
-	} else {
-		p.ice.Unlock()
-	}
+	p.ice.Store(on)
 }
 
 func newProxy(t testing.TB, server string) *proxy {
@@ -226,8 +223,9 @@ func newProxy(t testing.TB, server string) *proxy {
 
 // thawed waits while the proxy is frozen.
 func (p *proxy) thawed() {
-	p.ice.RLock()
-	defer p.ice.RUnlock()
+	for p.ice.Load() {
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // cutMulti cuts the connection of the next multi (type 14); sent: the server gets it.
