@@ -67,7 +67,7 @@ func (t *taking) questions(left *int) (logs, before, unread []int32) {
 			lk.done |= needBefore
 			before = append(before, int32(i))
 		}
-		if lk.done&needUnread == 0 && t.wantsOldest(l) && (*left > 0 || t.ask.TimeLag) {
+		if lk.done&needUnread == 0 && t.wantsOldest(l) && (*left > 0 || t.ask.TimeLag || t.sv.Caps.LastRead) {
 			lk.done |= needUnread
 			*left--
 			unread = append(unread, int32(i))
@@ -89,7 +89,8 @@ func (t *taking) logAgain(i int) bool {
 		lk.done |= needEnd
 		again, s.end = true, true
 	}
-	if _, lag := reading(l, t.ask.Isolation); s.answer.Err == nil && s.answer.Value.Unproven && lag > 0 && lk.done&needProof == 0 {
+	// A record before the position that can be read leaves no doubt about those behind it.
+	if _, lag := reading(l, t.ask.Isolation); s.answer.Err == nil && s.answer.Value.Unproven && lag > 0 && l.Stored.Value.LastRead.IsZero() && lk.done&needProof == 0 {
 		lk.done |= needProof
 		again, s.prove = true, true
 	}
@@ -111,7 +112,7 @@ func (t *taking) wantsOldest(l *Line) bool {
 	if lag <= 0 {
 		return false
 	}
-	return t.ask.TimeLag || mayBeStale(l, at, t.ask.Now, t.ask.Stale) || t.ask.Since.unmoved(l)
+	return t.ask.TimeLag || mayBeStale(l, at, t.ask.Now, t.ask.Stale, t.sv.Caps.LastRead) || t.ask.Since.unmoved(l)
 }
 
 // reading is where a reader of the line would go on, and how much there is from there.
@@ -124,11 +125,15 @@ func reading(l *Line, iso offset.Isolation) (at, lag int64) {
 	return at, b.Reach(iso) - at
 }
 
-// mayBeStale: by the look-up, everything from the position on that is unread and below StaleAt is older than allowed.
-func mayBeStale(l *Line, at int64, now time.Time, after time.Duration) bool {
+// mayBeStale: by the look-up, everything from the position on that is unread and below StaleAt is older than allowed. Where
+// nothing was looked up, the record before the position is no younger than those behind it.
+func mayBeStale(l *Line, at int64, now time.Time, after time.Duration, lastRead bool) bool {
 	s := l.Stored.Value
-	if after <= 0 || s.State != offset.Set {
+	switch {
+	case after <= 0 || s.State != offset.Set:
 		return false
+	case lastRead:
+		return s.LastRead.Before(now.Add(-after))
 	}
 	return l.StaleAt == offset.NoRecord || at < l.StaleAt || !s.Committed.IsZero() && s.Committed.Before(now.Add(-after))
 }

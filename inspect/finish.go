@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/offsetctl/offsetctl/offset"
@@ -39,6 +40,9 @@ func (t *taking) finish(ctx context.Context, answers []offset.Answer, described 
 		if t.ask.Groups == nil && t.ask.Topics != nil && g.Err == nil && nothingThere(own) {
 			continue // one of all the groups, and it has nothing to do with these topics
 		}
+		if t.sv.Own && g.Group.Err == nil && g.Group.Value.Kind == "broadcast" {
+			onClients(own)
+		}
 		t.settleLines(own)
 		if t.sv.Own && g.Err == nil && g.Group.Err == nil && g.Group.Value.Phase == offset.Missing && nothingThere(own) {
 			g.Near = t.nearGroup(ctx, name)
@@ -47,6 +51,17 @@ func (t *taking) finish(ctx context.Context, answers []offset.Answer, described 
 		t.sv.Groups = append(t.sv.Groups, g)
 	}
 	t.sv.Lines = kept
+}
+
+var errBroadcast = errors.New("the group is broadcasting, and its positions live on its clients")
+
+// onClients: that a broker has nothing stored for a broadcasting group says nothing of where it stands.
+func onClients(lines []Line) {
+	for i := range lines {
+		if l := &lines[i]; l.Stored.Err == nil && l.Stored.Value.State == offset.Absent {
+			l.Stored = offset.Result[offset.Stored]{Err: errBroadcast}
+		}
+	}
 }
 
 func nothingThere(lines []Line) bool {

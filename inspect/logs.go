@@ -28,7 +28,7 @@ func newLog(info *offset.LogInfo) logState {
 
 // fixedTimes are looked up in every log: where stale begins, and a reset's target.
 func (t *taking) fixedTimes() (out []time.Time) {
-	if t.ask.Stale > 0 {
+	if t.looksUpStale() {
 		out = append(out, t.ask.Now.Add(-t.ask.Stale))
 	}
 	if !t.ask.At.IsZero() {
@@ -36,6 +36,9 @@ func (t *taking) fixedTimes() (out []time.Time) {
 	}
 	return out
 }
+
+// looksUpStale: where stale begins is looked up in every log, unless positions come with the time of what was read last.
+func (t *taking) looksUpStale() bool { return t.ask.Stale > 0 && !t.sv.Caps.LastRead }
 
 func (t *taking) everyLog() []int32 {
 	out := make([]int32, len(t.logs))
@@ -157,8 +160,10 @@ func (t *taking) spreadTo(i int) {
 		times = times[1:]
 		return n
 	}
-	if t.ask.Stale > 0 {
+	if t.looksUpStale() {
 		l.StaleAt = next()
+	} else if t.ask.Stale > 0 {
+		l.StaleAt = s.answer.Value.Start // nothing is old until the oldest unread record was looked at
 	}
 	if !t.ask.At.IsZero() {
 		l.AtTime = next()

@@ -23,6 +23,7 @@ type Caps struct {
 	Delete     bool          // a position can be made absent again
 	Metadata   bool          // keeps Metadata and LeaderEpoch
 	CommitTime bool          // fills Committed
+	LastRead   bool          // fills LastRead where it can be known: whether unread records are old needs no look-up by time
 	Queues     bool          // keeps Partition.Broker
 	Members    bool          // the server itself knows who consumes: a broker's own store
 	Whole      bool          // a topic's positions mean something only as a complete set: a write names every partition

@@ -27,6 +27,7 @@ type Cluster struct {
 	expected []string // broker names that should be there, sorted; nil: not known
 	pace     pace
 	met      met
+	routing  busy // Topology calls
 
 	mu        sync.Mutex
 	preferred int                          // the name server that answered last

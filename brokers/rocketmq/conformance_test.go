@@ -15,7 +15,7 @@ import (
 // suite describes the store to the conformance suite; poke, prepare and cut belong to the servers.
 func suite() offsettest.Store {
 	return offsettest.Store{
-		Caps: offset.Caps{Delete: true, Queues: true, Members: true, Settle: 6 * time.Second},
+		Caps: offset.Caps{Delete: true, LastRead: true, Queues: true, Members: true, Settle: 6 * time.Second},
 		Partitions: func(topic string) []offset.Partition {
 			return []offset.Partition{queue(topic, "broker-a", 0), queue(topic, "broker-a", 2), queue(topic, "broker-a", 10), queue(topic, "broker-b", 0)}
 		},

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/offsetctl/offsetctl/brokers/remoting"
 	"github.com/offsetctl/offsetctl/offset"
@@ -138,15 +140,24 @@ func (on online) fill(g *offset.Group) {
 	}
 	for _, cl := range on.clients {
 		g.Members = append(g.Members, offset.Member{
-			ID: cl.ID, Client: cl.ID, Host: cl.Addr, Version: remoting.VersionName(cl.Version) + " " + cl.Language,
+			ID: cl.ID, Client: cl.ID, Host: host(cl.Addr), Version: remoting.VersionName(cl.Version) + " " + cl.Language,
 		})
 	}
+}
+
+// host cuts the port off: two clients on one machine are on one host.
+func host(addr string) string {
+	if h, _, err := net.SplitHostPort(addr); err == nil {
+		return h
+	}
+	return addr
 }
 
 // Describe asks every broker that is known who consumes, and each client that is connected what it subscribes to. Brokers do
 // not tell a group without clients from one that does not exist: where no position of it was read, they are asked for both.
 func (c *Cluster) Describe(ctx context.Context, groups []string) []offset.Result[offset.Group] {
 	out := make([]offset.Result[offset.Group], len(groups))
+	c.startTogether(ctx)
 	masters, gaps, err := c.knownMasters(ctx)
 	if err == nil {
 		err = errors.Join(gaps...)
@@ -168,6 +179,22 @@ func (c *Cluster) Describe(ctx context.Context, groups []string) []offset.Result
 		each(len(on.clients), func(k int) { c.describeMember(ctx, groups[i], on.clients[k], &g.Members[k]) })
 	})
 	return out
+}
+
+// startTogether waits for the routes that somebody asks for at this moment: they tell which brokers there are, and save the
+// question. Who looks at groups and topics side by side may come here a moment before the topics are asked for.
+func (c *Cluster) startTogether(ctx context.Context) {
+	c.mu.Lock()
+	known := len(c.masters) > 0
+	c.mu.Unlock()
+	if known {
+		return
+	}
+	select {
+	case <-time.After(10 * time.Millisecond):
+	case <-ctx.Done():
+	}
+	c.routing.wait(ctx)
 }
 
 // emptyOrMissing tells whether a group without clients exists: it has settings or positions somewhere.

@@ -32,7 +32,7 @@ func TestBR31DifferentTags(t *testing.T) {
 		if fmt.Sprint(m[0].Subscribes, m[1].Subscribes) != "[{orders A || B}] [{orders C}]" {
 			t.Error(m[0].Subscribes, m[1].Subscribes)
 		}
-		if fmt.Sprint(m[0].Owns) != "[orders@broker-a:0 orders@broker-b:0]" || m[0].Host != "10.0.0.1:5" || m[0].Version != "4.5.2 GO" {
+		if fmt.Sprint(m[0].Owns) != "[orders@broker-a:0 orders@broker-b:0]" || m[0].Host != "10.0.0.1" || m[0].Version != "4.5.2 GO" {
 			t.Errorf("%+v", m[0])
 		}
 		if m[2].Subscribes != nil || m[2].Err == nil || !strings.Contains(m[2].Err.Error(), "ask again") {

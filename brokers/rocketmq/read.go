@@ -15,7 +15,7 @@ import (
 
 const (
 	// fewGroups may be asked one by one for what the whole offset table does not have: when positions were last read.
-	fewGroups = 8
+	fewGroups = 64
 	// fewDoubts are asked one by one; of more it is asked first whether the broker has any position of the topic.
 	fewDoubts = 2
 )
@@ -23,7 +23,7 @@ const (
 // Read asks each broker once for each group and topic, whatever the number of queues; a position that the answer shows as 0 may
 // be none and is asked for by itself. All topics of a group, or many groups, are read from the brokers' whole offset tables.
 func (s store) Read(ctx context.Context, qs []offset.Query) []offset.Answer {
-	defer s.met.reading()()
+	defer s.met.reading.begin()()
 	r := reading{store: s, qs: qs, out: make([]offset.Answer, len(qs)), tables: map[string]*table{}}
 	whole := len(qs) > fewGroups
 	for i, q := range qs {

@@ -29,7 +29,7 @@ const flushInterval = 5 * time.Second
 
 // Caps: a broker compares nothing, and a position that was made absent is a stored -1, which brokers and clients take for none.
 func (s store) Caps() offset.Caps {
-	return offset.Caps{Delete: true, Queues: true, Members: true, Settle: s.flush() + time.Second}
+	return offset.Caps{Delete: true, LastRead: true, Queues: true, Members: true, Settle: s.flush() + time.Second}
 }
 
 // flush is the longest interval of the brokers whose settings were read.

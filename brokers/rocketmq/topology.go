@@ -13,6 +13,7 @@ import (
 
 // Topology lists topics with the queues of every broker. nil asks for all topics, one route each.
 func (c *Cluster) Topology(ctx context.Context, topics []string) (offset.Topology, error) {
+	defer c.routing.begin()()
 	t := offset.Topology{}
 	all := topics == nil
 	if all {
