@@ -167,7 +167,7 @@ func (x *writing) copyPlan(ctx context.Context, o *copyOptions, from copySide, f
 	}
 	dctx, cancel := x.f.step(ctx)
 	defer cancel()
-	dst, err := inspect.Take(dctx, x.broker, x.place.Store, x.place.own, inspect.Ask{Groups: []string{o.toGroup}, Topics: targetTopics(src, opts), Isolation: x.iso, Now: now})
+	dst, err := inspect.Take(dctx, x.broker, x.place.Store, x.place.own, inspect.Ask{Groups: []string{o.toGroup}, Topics: targetTopics(src, opts), Isolation: x.iso, Prove: true, Now: now})
 	if err != nil {
 		return nil, err
 	}

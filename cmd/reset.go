@@ -288,7 +288,7 @@ func (r *resetting) plan(ctx context.Context) (*repair.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := inspect.Ask{Groups: groups, Topics: r.o.sel.topicNames(), Select: r.o.sel.matcher(), Isolation: r.iso, Stale: r.o.stale, Now: r.f.sys.Now()}
+	a := inspect.Ask{Groups: groups, Topics: r.o.sel.topicNames(), Select: r.o.sel.matcher(), Isolation: r.iso, Stale: r.o.stale, Prove: true, Now: r.f.sys.Now()}
 	if t := r.o.opts.Target; t.Kind == offset.ToTime {
 		a.At = t.Time
 	}

@@ -58,7 +58,7 @@ func (t *taking) askLogs(ctx context.Context, at []int32) {
 	qs := make([]offset.LogQuery, len(at))
 	for i, k := range at {
 		s := &t.logs[k]
-		qs[i] = offset.LogQuery{Partition: s.info.Partition, Times: fixed, Epochs: s.epochs, Prove: s.prove}
+		qs[i] = offset.LogQuery{Partition: s.info.Partition, Times: fixed, Epochs: s.epochs, Prove: s.prove || t.ask.Prove}
 		if s.times != nil {
 			qs[i].Times = slices.Concat(fixed, s.times)
 		}
