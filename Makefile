@@ -34,8 +34,9 @@ serve: bin/supervisor ## keep real servers for "go test" in other terminals
 bin/supervisor:
 	go build -o $@ ./internal/testservers/supervisor
 
-bench: ## every benchmark, once
-	go test -run '^$$' -bench . -benchmem $(PKGS)
+bench: bin/supervisor fetch ## offsetctl beside other programs, then every benchmark once
+	bin/supervisor run -- go run ./internal/bench $(BENCHFLAGS)
+	go test -short -run '^$$' -bench . -benchmem $(PKGS)
 
 fuzz: ## every fuzz target, for FUZZTIME each (10^6 executions, or such as 30s)
 	.ci/fuzz $(FUZZTIME)
