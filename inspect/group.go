@@ -56,7 +56,7 @@ func (c *classifier) whole(g *GroupReport, lines []Line) {
 	if c.Ask.Topics != nil {
 		g.Findings = append(g.Findings, c.blindTopics(lines)...)
 	}
-	if mixed := mixture(g); mixed != "" {
+	if mixed := mixture(g); mixed != "" && !perTopic(g) {
 		g.Findings = append(g.Findings, Finding{Verdict: MixedSubscriptions, cause: differentSubscriptions, Text: mixed +
 			"; repaired in the clients: a group for each subscription"})
 	}
@@ -118,6 +118,12 @@ func mixture(g *GroupReport) string {
 	return ""
 }
 
+// perTopic: the group protocol gives each topic to those members alone that want it, so that differing subscriptions lose
+// nothing. Kafka's do; RocketMQ's shares every queue among all clients, whatever they want.
+func perTopic(g *GroupReport) bool {
+	return slices.Contains([]string{"classic", "consumer", "share"}, g.Group.Value.Kind)
+}
+
 func subscribes(m *offset.Member) string {
 	var out []string
 	for _, s := range m.Subscribes {
@@ -161,6 +167,9 @@ func (c *classifier) notes(g *GroupReport) (out []string) {
 		if m.Err != nil {
 			out = append(out, fmt.Sprintf("member %s could not be asked what it reads: %v", m.Client, m.Err))
 		}
+	}
+	if mixed := mixture(g); mixed != "" && perTopic(g) {
+		out = append(out, mixed+"; each topic is read by those alone that subscribe to it")
 	}
 	switch {
 	case v.Kind == "streams" || v.Protocol == "stream":

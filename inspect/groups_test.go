@@ -38,7 +38,7 @@ func TestMixedSubscriptions(t *testing.T) {
 			w := groups()
 			w.Log("orders:0", 0, 10)
 			w.Commit("g", "orders:0", 10)
-			w.Group(live("g", "classic", c.members...))
+			w.Group(live("g", "push", c.members...))
 			r := judge(t, w, inspect.Ask{})
 			g := r.Groups[0]
 			if (c.text != "") != (g.Verdict == inspect.MixedSubscriptions) {
@@ -51,6 +51,18 @@ func TestMixedSubscriptions(t *testing.T) {
 				t.Error("a finding of the group is none of its partitions")
 			}
 		})
+	}
+}
+
+// On Kafka each topic goes to the members that want it: nothing is lost, and a rolling change of a subscription is no fault.
+func TestDifferentTopicsOnKafkaAreANote(t *testing.T) {
+	w := groups()
+	w.Log("orders:0", 0, 10)
+	w.Commit("g", "orders:0", 10)
+	w.Group(live("g", "classic", member("a", "orders"), member("b", "orders", "refunds")))
+	g := judge(t, w, inspect.Ask{}).Groups[0]
+	if g.Verdict != inspect.OK || len(g.Notes) == 0 || !strings.Contains(g.Notes[0], "a to orders, b to orders, refunds") {
+		t.Errorf("%v %+v %q", g.Verdict, g.Findings, g.Notes)
 	}
 }
 

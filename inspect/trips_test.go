@@ -30,7 +30,7 @@ type line struct {
 	trips   int
 }
 
-const quiet = 50 * time.Millisecond
+const quiet = 200 * time.Millisecond // far longer than a busy machine needs to send what is ready
 
 func newLine(t testing.TB) *line {
 	l := &line{}
