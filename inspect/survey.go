@@ -18,7 +18,7 @@ type Ask struct {
 	Now       time.Time
 	Stale     time.Duration // age of the oldest unread record that makes a position stale; 0: not asked
 	At        time.Time     // a reset's --to-time: Line.AtTime; zero: not asked
-	Prove     bool                        // prove the log starts that are the server's word alone: what a plan's numbers need
+	Prove     bool          // prove the log starts that are the server's word alone: what a plan's numbers need
 	TimeLag   bool          // also the oldest unread record's age, retention and forecast
 	Expected  []string      // broker names that should be there
 	Since     *Sample       // an earlier look: where a position has not moved, the oldest unread record is looked for, because a lag of nothing but markers and holes is none
