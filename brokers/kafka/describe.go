@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -263,15 +264,14 @@ func (c *Cluster) learnKind(group, kind string) {
 	}
 }
 
-// indexOf finds a name; answers usually come in the question's order.
+// indexOf finds a name: answers come in the question's order or grouped by the coordinator's own partitions, and the question is
+// usually sorted.
 func indexOf(names []string, name string, hint int) int {
 	if hint < len(names) && names[hint] == name {
 		return hint
 	}
-	for i := range names {
-		if names[i] == name {
-			return i
-		}
+	if i, ok := slices.BinarySearch(names, name); ok {
+		return i
 	}
-	return -1
+	return slices.Index(names, name)
 }

@@ -82,8 +82,13 @@ func (p *permitting) readGroup(ctx context.Context) []offset.Permission {
 }
 
 // deleteGroup: deleting the positions of no partition.
-func (p *permitting) deleteGroup(ctx context.Context) []offset.Permission {
-	right := "group " + p.group + ": DELETE (only to make a position absent)"
+func (p *permitting) deleteGroup(ctx context.Context) (out []offset.Permission) {
+	defer func() {
+		for i := range out {
+			out[i].Only = "deleting a position or the group"
+		}
+	}()
+	right := "group " + p.group + ": DELETE"
 	if p.err != nil {
 		return p.unknown(right)
 	}
@@ -115,7 +120,7 @@ func (p *permitting) onTopics(write bool) func(context.Context) []offset.Permiss
 		r, err := request[*kmsg.MetadataResponse](ctx, p.c, bootNode, req)
 		for _, name := range p.topics {
 			describe := offset.Permission{Right: "topic " + name + ": DESCRIBE", Err: err}
-			configs := offset.Permission{Right: "topic " + name + ": DESCRIBE_CONFIGS (only for retention)", Err: err}
+			configs := offset.Permission{Right: "topic " + name + ": DESCRIBE_CONFIGS", Only: "retention", Err: err}
 			read := offset.Permission{Right: "topic " + name + ": READ", Err: err}
 			if err == nil {
 				p.topicRights(r, name, &describe, &configs, &read)

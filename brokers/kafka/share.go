@@ -75,7 +75,10 @@ func (s *shareAsk) run(ctx context.Context, c *Cluster) {
 		if s.out[i].err = err; err != nil {
 			continue
 		}
-		k := slices.IndexFunc(r.Groups, func(g sharedGroup) bool { return g.GroupID == name })
+		k := i
+		if k >= len(r.Groups) || r.Groups[k].GroupID != name {
+			k = slices.IndexFunc(r.Groups, func(g sharedGroup) bool { return g.GroupID == name })
+		}
 		if k < 0 {
 			s.out[i].err = leftOut("group " + name)
 			continue
