@@ -300,16 +300,27 @@ func (k *checking) rights(ctx context.Context, b offset.Broker, st *place) {
 		}
 		for _, g := range k.sel.groupsOr("") {
 			for _, r := range p.Permissions(ctx, g, k.sel.topicNames(), k.can == "reset") {
-				switch {
-				case r.Err != nil:
-					k.fail("can "+k.can, fmt.Errorf("%s: it could not be told: %w", r.Right, r.Err))
-				case !r.Granted:
-					k.fail("can "+k.can, fmt.Errorf("%s: %w", r.Right, offset.ErrDenied))
-				default:
-					k.ok("can "+k.can, "%s", r.Right)
-				}
+				k.right(r)
 			}
 		}
+	}
+}
+
+// right says whether the user has one right. What only something beside the main job needs is a warning where it is missing.
+func (k *checking) right(r offset.Permission) {
+	step, text := "can "+k.can, r.Right
+	if r.Only != "" {
+		text += " (only for " + r.Only + ")"
+	}
+	switch {
+	case r.Err == nil && r.Granted:
+		k.ok(step, "%s", text)
+	case r.Only != "":
+		k.warn(step, text+": not permitted")
+	case r.Err != nil:
+		k.fail(step, fmt.Errorf("%s: it could not be told: %w", text, r.Err))
+	default:
+		k.fail(step, fmt.Errorf("%s: %w", text, offset.ErrDenied))
 	}
 }
 

@@ -107,6 +107,7 @@ type Permitter interface {
 // Permission is one right: what it is needed for, and whether the user has it. Err: it could not be told.
 type Permission struct {
 	Right   string // "topic orders: READ"
+	Only    string // what alone needs it, where the main job does not: "retention"; its lack is no failure
 	Granted bool
 	Err     error
 }
