@@ -79,6 +79,7 @@ type Stored struct {
 	LastRead    time.Time `json:"lastRead,omitzero"`    // timestamp of the record before Next, where the store tells it for nothing
 	Pending     *Pending  `json:"pending,omitempty"`    // a later position that is not in force
 	Evidence    *Evidence `json:"evidence,omitempty"`   // the store's own evidence that the log is another one by now
+	Taken       bool      `json:"-"`                    // of what Write answers: live consumers were seen to read from here on; what is there later is their progress
 	Version     Version   `json:"version"`
 	Raw         []byte    `json:"raw,omitzero"` // the bytes that are there, where they are more than Next in decimal; empty and nil differ
 }

@@ -54,6 +54,8 @@ type Outcome struct {
 	Now       *offset.Stored   `json:"now,omitempty"`  // what is there, as far as it is known
 	Text      string           `json:"text,omitempty"` // why it is not done, one sentence
 	Err       error            `json:"-"`
+
+	taken bool // live consumers read from it on, and what is there later is theirs
 }
 
 // Applied is what became of a plan.
@@ -130,7 +132,7 @@ func outcomeOf(group string, c offset.Change, r offset.Result[offset.Stored]) Ou
 	now := r.Value
 	if r.Err == nil {
 		o.Now = &now
-		o.Status = Written
+		o.Status, o.taken = Written, now.Taken
 		if !arrived(c.To, now) {
 			o.Status, o.Text = Differs, fmt.Sprintf("%s: %s was written and %s is there", c.Partition, at(c.To), at(now))
 		}

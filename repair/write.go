@@ -230,8 +230,9 @@ func (a *applying) sent(ctx context.Context, each func(*Outcome, offset.Change, 
 		g := &a.plan.Groups[i]
 		var cs []offset.Change
 		for _, c := range g.changes(false) {
-			switch a.out.Outcomes[a.at[rowKey{g.Name, c.Partition}]].Status {
-			case Written, NotKnown, Differs:
+			switch o := &a.out.Outcomes[a.at[rowKey{g.Name, c.Partition}]]; {
+			case o.taken: // the store has watched it
+			case o.Status == Written, o.Status == NotKnown, o.Status == Differs:
 				cs = append(cs, c)
 			}
 		}

@@ -111,6 +111,13 @@ func (w *writing) watch(ctx context.Context) {
 	}
 }
 
+// taken is a position from which clients were seen to read.
+func taken(next int64) offset.Stored {
+	s := stored(next)
+	s.Taken = true
+	return s
+}
+
 // conclude answers for the rows whose time is over. A client may have read up to its old position again between two looks at
 // what is stored: that it has consumed meanwhile although the position is the same tells.
 func (w *writing) conclude(ctx context.Context, at []int) {
@@ -125,7 +132,7 @@ func (w *writing) conclude(ctx context.Context, at []int) {
 		after, knows := now[r.Partition]
 		switch {
 		case r.now.State == offset.Set && r.now.Next == r.From.Next && knew && knows && after != before:
-			r.now = stored(r.send)
+			r.now = taken(r.send)
 		case r.phase == bounced && knew && knows:
 		default:
 			r.err = fmt.Errorf("%s: after %v %s is stored: its clients have not gone to %d, or have read from there up to it already, and they did not tell which: %w",
@@ -165,6 +172,6 @@ func (c *row) see(now offset.Stored) {
 	c.phase = c.phase.next(c.way, c.send, c.isNew(now), now)
 	c.now = now
 	if c.phase == moved {
-		c.now = stored(c.send)
+		c.now = taken(c.send)
 	}
 }
