@@ -46,8 +46,8 @@ func (d Store) interleaved(t *testing.T) {
 		foreign := 9000 + k
 		ch := p.to(p.fresh(100), 200)
 		done := make(chan struct{})
-		p.hook.set(func() {
-			if p.hook.calls.Load() != k+1 {
+		p.hook.set(func(n int64) {
+			if n != k+1 {
 				return
 			}
 			go func() {
@@ -90,8 +90,8 @@ func (d Store) cancelled(t *testing.T) {
 	for k := range n {
 		ch := p.to(p.fresh(100), 200)
 		ctx, cancel := context.WithCancel(context.Background())
-		p.hook.set(func() {
-			if p.hook.calls.Load() == k+1 {
+		p.hook.set(func(n int64) {
+			if n == k+1 {
 				cancel()
 			}
 		})

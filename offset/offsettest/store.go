@@ -146,13 +146,14 @@ func (p *place) close(s offset.Store) offset.Store {
 // hook hears of every request before it is sent.
 type hook struct {
 	mu    sync.Mutex
-	f     func()
+	f     func(n int64)
 	calls atomic.Int64
 	clock atomic.Int64
 }
 
-// set makes f hear of the requests from here on, and counts anew.
-func (h *hook) set(f func()) {
+// set makes f hear of the requests from here on, and counts anew. f gets each one's number, from 1: requests that are sent side
+// by side may all have been counted before the first is heard of.
+func (h *hook) set(f func(n int64)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.f = f
@@ -165,12 +166,12 @@ func (h *hook) env() offset.Env {
 		// Every look at the clock is a millisecond later than the one before.
 		Now: func() time.Time { return time.UnixMilli(1_767_225_600_000 + h.clock.Add(1)) },
 		Trace: func(string, string) {
-			h.calls.Add(1)
+			n := h.calls.Add(1)
 			h.mu.Lock()
 			f := h.f
 			h.mu.Unlock()
 			if f != nil {
-				f()
+				f(n)
 			}
 		},
 	}
