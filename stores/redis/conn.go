@@ -24,8 +24,9 @@ const answerTime = 10 * time.Second
 // conn is a client. It repeats nothing by itself: a write whose answer is lost would be done twice.
 type conn struct {
 	redis.UniversalClient
-	env  offset.Env
-	name string
+	env    offset.Env
+	name   string
+	master bool // sentinels say who it is
 }
 
 // void keeps the library from printing.
@@ -37,7 +38,7 @@ var silence = sync.OnceFunc(func() { redis.SetLogger(void{}) })
 
 func dial(env offset.Env, a address.Address, cluster bool) (*conn, error) {
 	silence()
-	c := &conn{env: env, name: "redis://" + strings.Join(a.Hosts, ",") + "/" + a.Path}
+	c := &conn{env: env, name: "redis://" + strings.Join(a.Hosts, ",") + "/" + a.Path, master: a.Has("master")}
 	secure, err := a.TLS()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", c.name, offset.ErrConfig, err)
@@ -83,7 +84,7 @@ func (c *conn) read(ctx context.Context, call string, f func() error) error {
 		if err == nil {
 			err = f()
 		}
-		if err == nil || n == tries || ctx.Err() != nil || !lost(err) && !c.moved(ctx, err) {
+		if err == nil || ctx.Err() != nil || !c.elected(ctx, err, n) && (n >= tries || !lost(err) && !c.moved(ctx, err)) {
 			return err
 		}
 	}
@@ -97,6 +98,30 @@ func (c *conn) moved(ctx context.Context, err error) bool {
 	}
 	cl.ReloadState(ctx)
 	return true
+}
+
+// elections is how often a master that cannot be reached is asked for again: the sentinels do not all know the new one at once.
+const elections = 10
+
+// elected waits a moment where sentinels may name another master, and tells whether to try again.
+func (c *conn) elected(ctx context.Context, err error, n int) bool {
+	if !c.master || n >= elections || !refused(err) {
+		return false
+	}
+	t := time.NewTimer(300 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// refused tells that no connection was made, so that nothing was sent.
+func refused(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // eachNode runs f on every server that has keys.

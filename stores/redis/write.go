@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -93,13 +92,13 @@ type batch struct {
 func (s *Store) batches(group string, changes []offset.Change) (out []batch) {
 	extent := s.together()
 	for i := range changes {
-		new := i == 0
-		if !new && extent != offset.PerGroup {
+		first := i == 0
+		if !first && extent != offset.PerGroup {
 			a, _ := s.keyOf(group, changes[i-1].Partition)
 			b, _ := s.keyOf(group, changes[i].Partition)
-			new = tag(a) != tag(b)
+			first = tag(a) != tag(b)
 		}
-		if new {
+		if first {
 			out = append(out, batch{from: i})
 		}
 		out[len(out)-1].to = i + 1
@@ -122,14 +121,14 @@ func (s *Store) batch(ctx context.Context, group string, changes []offset.Change
 			return
 		}
 		switch {
-		case unsent(err) && n < tries && s.moved(ctx, err):
+		case unsent(err) && (n < tries && s.moved(ctx, err) || s.elected(ctx, err, n)):
 		case unsent(err):
 			err = s.explain("writing group "+group, err)
 			for i := range out {
 				out[i] = offset.Result[offset.Stored]{Err: err}
 			}
 			return
-		case !s.decide(ctx, group, changes, b, out, err) || n == tries || ctx.Err() != nil:
+		case !s.decide(ctx, group, changes, b, out, err) || n >= tries || ctx.Err() != nil:
 			return
 		}
 	}
@@ -140,8 +139,7 @@ var errNotSent = errors.New("nothing was written")
 
 // unsent tells that the script was not run, or stopped before it wrote.
 func unsent(err error) bool {
-	var op *net.OpError
-	return errors.Is(err, errNotSent) || errors.As(err, &op) && op.Op == "dial" ||
+	return errors.Is(err, errNotSent) || refused(err) ||
 		hasPrefix(err, "NOAUTH", "WRONGPASS", "READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS", "MISCONF", "BUSY", "CROSSSLOT", "MOVED", "ASK", "TRYAGAIN")
 }
 
