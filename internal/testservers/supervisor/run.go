@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/offsetctl/offsetctl/internal/testservers/pool"
@@ -37,6 +38,7 @@ func run(ctx context.Context, command []string) (int, error) {
 	cmd := exec.Command(self, append([]string{insideName, "--"}, command...)...)
 	cmd.Env = append(os.Environ(), envNoNetwork+"=1")
 	cmd.SysProcAttr = ownNetwork()
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM // a killed outer process takes the inner one with it, in order
 	return attached(cmd)
 }
 
@@ -68,6 +70,8 @@ func inside(ctx context.Context, command []string) (int, error) {
 // attached runs a command on this one's streams, passes signals on to it, and
 // returns its exit code; 128 and the signal's number where it was killed.
 func attached(cmd *exec.Cmd) (int, error) {
+	runtime.LockOSThread() // the signal of a parent's death is that of its thread's
+	defer runtime.UnlockOSThread()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
