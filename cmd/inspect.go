@@ -61,7 +61,7 @@ Verdicts, worst first: ` + verdictList() + `. See docs/verdicts.md.
 	p.StringVar(&o.show, "show", "", "only rows with these verdicts, comma separated; the exit code does not change")
 	p.StringVar(&o.failOn, "fail-on", "", "verdicts that make exit code 1, comma separated; loss stands for the five that lose or repeat records; none for no verdict (default: any but ok)")
 	p.Int64Var(&o.maxLag, "max-lag", 0, "more unread records than this in a partition are lagging")
-	p.StringVar(&o.staleAfter, "stale-after", "24h", "age of the oldest unread record, or of the last commit while there is lag, that is stale; 0: never")
+	p.StringVar(&o.staleAfter, "stale-after", defaultStaleAfter, "age of the oldest unread record, or of the last commit while there is lag, that is stale; 0: never")
 	p.BoolVar(&o.timeLag, "time-lag", false, "also the age of the oldest unread record and when it falls to retention")
 	p.StringVar(&o.minHeadroom, "min-headroom", "", "a finding where the oldest unread record falls to retention sooner than this (turns --time-lag on)")
 	p.StringVar(&o.over, "over", "", "look twice, this far apart: stalled and rewound need it")
@@ -265,8 +265,11 @@ func (l *looking) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	l.ask.Topics, l.ask.Select = o.sel.topicNames(), o.sel.matcher()
+	if s.Limits.StaleAfter != nil && o.staleAfter == defaultStaleAfter {
+		o.stale = time.Duration(*s.Limits.StaleAfter)
+	}
 	l.ask.Stale, l.ask.TimeLag = o.stale, o.timeLag || o.headroom > 0
-	l.ask.Expected = s.Expected
+	f.ask(&l.ask, &o.sel)
 	l.policy = inspect.Policy{StaleAfter: o.stale, MaxLag: o.maxLag, MinHeadroom: o.headroom}
 	return nil
 }
@@ -285,6 +288,7 @@ func (l *looking) take(ctx context.Context) (*inspect.Report, error) {
 	l.ask.Progress = p.stage
 	sv, err := inspect.Take(ctx, b, l.place.Store, l.place.own, l.ask)
 	if err == nil {
+		l.f.remember(sv.Topology)
 		err = l.o.sel.there(sv)
 	}
 	if err != nil {

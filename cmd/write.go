@@ -49,7 +49,7 @@ func (w *writeFlags) flags(c *cobra.Command, allow ...string) {
 	p.StringVar(&w.reason, "reason", "", "why, for the journal")
 	p.StringArrayVar(&w.confirm, "confirm", nil, "the group's name, for a protected context; may be repeated")
 	p.StringVar(&w.waitEmptyText, "wait-empty", "", "wait this long for the group to be empty, and write the moment it is")
-	p.StringVar(&w.settle, "settle", "10s", "where the store does not know who consumes: how far apart to look for a running job; 0: do not look")
+	p.StringVar(&w.settle, "settle", defaultSettle, "where the store does not know who consumes: how far apart to look for a running job; 0: do not look")
 	p.Int64Var(&w.maxSkip, "max-skip", defaultMaxSkip, "skipping more unread records than this takes the group's name typed")
 	w.allow = map[string]*bool{}
 	for _, a := range append(allow, repair.AllowStateful, repair.AllowLive, repair.NewCluster) {
@@ -57,7 +57,12 @@ func (w *writeFlags) flags(c *cobra.Command, allow ...string) {
 	}
 }
 
-const defaultMaxSkip = 1_000_000
+// Defaults that a context's limits replace.
+const (
+	defaultMaxSkip    = 1_000_000
+	defaultSettle     = "10s"
+	defaultStaleAfter = "24h"
+)
 
 func (w *writeFlags) parse() (err error) {
 	if w.settleTime, err = positions.ParseDuration(w.settle); err != nil {
@@ -126,6 +131,9 @@ func (f *factory) newWriting(ctx context.Context, w *writeFlags, group string) (
 	}
 	x := &writing{f: f, w: w, place: st, broker: f.broker, journal: j, format: format, iso: iso, zone: time.UTC}
 	x.origin = f.origin(st, w.reason)
+	if s, err := f.settings(); err == nil && s.Limits.Settle != nil && w.settle == defaultSettle {
+		w.settleTime = time.Duration(*s.Limits.Settle)
+	}
 	return x, nil
 }
 
