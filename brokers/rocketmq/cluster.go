@@ -82,9 +82,20 @@ func open(env offset.Env, a address.Address) (*Cluster, error) {
 }
 
 var (
-	_ offset.Broker = (*Cluster)(nil)
-	_ offset.Warner = (*Cluster)(nil)
+	_ offset.Broker   = (*Cluster)(nil)
+	_ offset.Warner   = (*Cluster)(nil)
+	_ offset.Expecter = (*Cluster)(nil)
 )
+
+// Expect adds brokers to those that should be there.
+func (c *Cluster) Expect(names []string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected = slices.Concat(c.expected, names)
+	slices.Sort(c.expected)
+	c.expected = slices.Compact(c.expected)
+	return len(c.expected)
+}
 
 // Offsets is the store of the consumer offsets that the brokers keep.
 func (c *Cluster) Offsets() offset.Store { return store{c} }

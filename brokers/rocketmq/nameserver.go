@@ -103,9 +103,9 @@ func (c *Cluster) allMasters(ctx context.Context) (masters []remoting.Broker, ga
 	c.mu.Lock()
 	clear(c.masters)
 	c.learn(all)
-	known := maps.Clone(c.masters)
+	known, expected := maps.Clone(c.masters), c.expected
 	c.mu.Unlock()
-	for _, name := range c.expected {
+	for _, name := range expected {
 		if _, ok := known[name]; !ok {
 			known[name] = ""
 		}

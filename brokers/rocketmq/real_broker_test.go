@@ -17,15 +17,15 @@ func realServer(t testing.TB, name string) testservers.Server { return testserve
 
 func TestRealTopology(t *testing.T) {
 	onReal(t, func(t *testing.T, r *realCluster) {
-		topic := r.topic("top", 3, "broker-a", "broker-b")
-		top, err := r.Topology(t.Context(), []string{r.name + "-nope", topic})
+		topic := r.Topic("top", 3, "broker-a", "broker-b")
+		top, err := r.c.Topology(t.Context(), []string{r.Name + "-nope", topic})
 		if err != nil || len(top.Topics) != 2 || !isUnknown(top.Topics[0].Err) || len(top.Topics[1].Logs) != 6 || top.Cluster != "DefaultCluster" {
 			t.Fatalf("%+v %v", top, err)
 		}
 		if top.Product != "RocketMQ "+r.Version {
 			t.Error(top.Product)
 		}
-		all, err := r.Topology(t.Context(), nil)
+		all, err := r.c.Topology(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,14 +38,14 @@ func TestRealTopology(t *testing.T) {
 				t.Errorf("%+v", x)
 			}
 		}
-		keeps := r.Retention(t.Context(), []string{topic})[0]
+		keeps := r.c.Retention(t.Context(), []string{topic})[0]
 		if keeps.Err != nil || keeps.Value.Time <= 0 || keeps.Value.Time%time.Hour != 0 {
 			t.Error(keeps)
 		}
 		// A queue that is added is there at once, and can be written.
-		r.topic("top", 4, "broker-a")
+		r.Topic("top", 4, "broker-a")
 		q := queue(topic, "broker-a", 3)
-		if w := put1(t, r.Cluster, r.group("top"), q, at(0)); show(w) != "0" {
+		if w := put1(t, r.c, r.Group("top"), q, at(0)); show(w) != "0" {
 			t.Error(show(w))
 		}
 		if l := r.bounds(q, false); l.Start != 0 || l.End != 0 {
@@ -57,16 +57,16 @@ func TestRealTopology(t *testing.T) {
 // The offset of a time is exact on both versions, whose own searches differ.
 func TestRealTimeSearch(t *testing.T) {
 	onReal(t, func(t *testing.T, r *realCluster) {
-		topic := r.topic("time", 2, "broker-a")
+		topic := r.Topic("time", 2, "broker-a")
 		q := queue(topic, "broker-a", 0)
 		for range 5 {
-			r.produce(q, 3, "x", "")
+			r.Produce(q, 3, "x", "")
 			time.Sleep(150 * time.Millisecond)
 		}
-		b := r.on("broker-a")
+		b := r.On("broker-a")
 		var times []time.Time
 		for len(times) < 15 {
-			ms, err := r.messages(t.Context(), b, q, int64(len(times)), 32)
+			ms, err := r.c.messages(t.Context(), b, q, int64(len(times)), 32)
 			if err != nil || len(ms) == 0 {
 				t.Fatal(len(times), err)
 			}
@@ -78,22 +78,22 @@ func TestRealTimeSearch(t *testing.T) {
 		for _, x := range times {
 			ask = append(ask, x.Add(-time.Millisecond), x, x.Add(time.Millisecond), x.Add(70*time.Millisecond))
 		}
-		got := log1(t, r.Cluster, offset.LogQuery{Partition: q, Times: ask}).Times
+		got := log1(t, r.c, offset.LogQuery{Partition: q, Times: ask}).Times
 		for i, x := range ask {
 			want := int64(slices.IndexFunc(times, func(s time.Time) bool { return !s.Before(x) })) // -1 is NoRecord
 			if got[i] != want {
 				t.Errorf("%v after the first: %d, want %d", x.Sub(times[0]), got[i], want)
 			}
 		}
-		empty := log1(t, r.Cluster, offset.LogQuery{Partition: queue(topic, "broker-a", 1), Times: ask[:1]})
+		empty := log1(t, r.c, offset.LogQuery{Partition: queue(topic, "broker-a", 1), Times: ask[:1]})
 		if empty.Times[0] != offset.NoRecord || empty.End != 0 {
 			t.Errorf("%+v", empty)
 		}
-		p := r.Peek(t.Context(), []offset.Position{{Partition: q, Offset: 7}})[0]
+		p := r.c.Peek(t.Context(), []offset.Position{{Partition: q, Offset: 7}})[0]
 		if p.Err != nil || p.Value.Offset != 7 || string(p.Value.Value) != "x" || !p.Value.Time.Equal(times[7]) {
 			t.Errorf("%+v", p)
 		}
-		if p := r.Peek(t.Context(), []offset.Position{{Partition: q, Offset: 15}})[0]; p.Err != nil || p.Value != nil {
+		if p := r.c.Peek(t.Context(), []offset.Position{{Partition: q, Offset: 15}})[0]; p.Err != nil || p.Value != nil {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -102,10 +102,10 @@ func TestRealTimeSearch(t *testing.T) {
 // Bodies that the producer's library packed come out unpacked.
 func TestRealPeekPacked(t *testing.T) {
 	onReal(t, func(t *testing.T, r *realCluster) {
-		q := queue(r.topic("packed", 1, "broker-a"), "broker-a", 0)
+		q := queue(r.Topic("packed", 1, "broker-a"), "broker-a", 0)
 		body := strings.Repeat("compress me ", 1000)
-		r.produce(q, 1, body, "T1")
-		p := r.Peek(t.Context(), []offset.Position{{Partition: q}})[0]
+		r.Produce(q, 1, body, "T1")
+		p := r.c.Peek(t.Context(), []offset.Position{{Partition: q}})[0]
 		if p.Err != nil || string(p.Value.Value) != body || p.Value.Tag != "T1" {
 			t.Errorf("%+v", p)
 		}
@@ -115,23 +115,23 @@ func TestRealPeekPacked(t *testing.T) {
 // BR-02: before 5.0 positions outlive their topic; from 5.0 on they go with it.
 func TestRealRecreatedTopic(t *testing.T) {
 	onReal(t, func(t *testing.T, r *realCluster) {
-		topic, group := r.topic("again", 1, "broker-a"), r.group("again")
+		topic, group := r.Topic("again", 1, "broker-a"), r.Group("again")
 		q := queue(topic, "broker-a", 0)
-		r.produce(q, 50, "x", "")
-		r.store(group, q, 40)
-		r.deleteTopic("broker-a", topic)
+		r.Produce(q, 50, "x", "")
+		r.Store(group, q, 40)
+		r.DeleteTopic("broker-a", topic)
 		// Where the topic is gone, a position of it is found among all of the group's.
-		a := r.Offsets().Read(t.Context(), []offset.Query{{Group: group}})[0]
-		if r.old() != (len(a.Others) == 1) || a.Err != nil {
+		a := r.c.Offsets().Read(t.Context(), []offset.Query{{Group: group}})[0]
+		if r.Old() != (len(a.Others) == 1) || a.Err != nil {
 			t.Errorf("%+v", a)
 		}
-		r.topic("again", 1, "broker-a")
-		r.produce(q, 5, "x", "")
+		r.Topic("again", 1, "broker-a")
+		r.Produce(q, 5, "x", "")
 		want := "absent"
-		if r.old() {
+		if r.Old() {
 			want = "40"
 		}
-		if x := read(t, r.Cluster, group, q)[0]; show(x) != want {
+		if x := read(t, r.c, group, q)[0]; show(x) != want {
 			t.Error(show(x))
 		}
 		if l := r.bounds(q, true); l.Start != 0 || l.End != 5 {
@@ -145,12 +145,12 @@ func TestRealAccessControl(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := testservers.Need(t, name)
 			r := needReal(t, s, "access-key="+s.Vars["access-key"], "secret-key="+s.Vars["secret-key"])
-			topic, group := r.topic("acl", 1, "broker-a"), r.group("acl")
+			topic, group := r.Topic("acl", 1, "broker-a"), r.Group("acl")
 			q := queue(topic, "broker-a", 0)
-			if w := put1(t, r.Cluster, group, q, at(0)); show(w) != "0" {
+			if w := put1(t, r.c, group, q, at(0)); show(w) != "0" {
 				t.Fatal(show(w))
 			}
-			if p := r.Peek(t.Context(), []offset.Position{{Partition: q}})[0]; p.Err != nil {
+			if p := r.c.Peek(t.Context(), []offset.Position{{Partition: q}})[0]; p.Err != nil {
 				t.Error("the administrator peeks:", p.Err)
 			}
 			for what, options := range map[string][]string{
@@ -178,7 +178,7 @@ func TestRealAccessControl(t *testing.T) {
 			if !errors.Is(p.Err, offset.ErrDenied) || !strings.Contains(p.Err.Error(), "TOOLS_CONSUMER") {
 				t.Error("peeking takes a grant of its own:", p.Err)
 			}
-			if err := (store{reader}).CreateGroup(t.Context(), r.name+"-x"); r.old() && !errors.Is(err, offset.ErrDenied) {
+			if err := (store{reader}).CreateGroup(t.Context(), r.Name+"-x"); r.Old() && !errors.Is(err, offset.ErrDenied) {
 				t.Error("4.9 lets administrators alone make groups:", err)
 			}
 		})
@@ -188,17 +188,17 @@ func TestRealAccessControl(t *testing.T) {
 // reader connects as a user who may read the topic and the group. 4.9 has one in its file, who may read anything.
 func (r *realCluster) reader(topic, group string) *Cluster {
 	user, secret := "readonly1", "readsecret1"
-	if !r.old() {
+	if !r.Old() {
 		user = "reader001"
 		for _, b := range []string{"broker-a", "broker-b"} {
-			_, err := r.admin.Do(r.t.Context(), r.Addr[b], remoting.Request{Code: remoting.CodeCreateUser, Ext: map[string]string{"username": user},
+			_, err := r.Admin.Do(r.t.Context(), r.Addr[b], remoting.Request{Code: remoting.CodeCreateUser, Ext: map[string]string{"username": user},
 				Body: []byte(`{"username":"reader001","password":"readsecret1","userType":"Normal"}`)})
 			if err != nil && !strings.Contains(err.Error(), "exist") {
 				r.t.Fatal(err)
 			}
 			body := fmt.Sprintf(`{"subject":"User:%s","policies":[{"policyType":"CUSTOM","entries":[{"resource":"Topic:%s","actions":["Sub","Get"],"decision":"Allow"},{"resource":"Group:%s","actions":["Sub","Get"],"decision":"Allow"}]}]}`, user, topic, group)
-			_, err = r.admin.Do(r.t.Context(), r.Addr[b], remoting.Request{Code: remoting.CodeCreatePermission, Ext: map[string]string{"subject": "User:" + user}, Body: []byte(body)})
-			r.must(err)
+			_, err = r.Admin.Do(r.t.Context(), r.Addr[b], remoting.Request{Code: remoting.CodeCreatePermission, Ext: map[string]string{"subject": "User:" + user}, Body: []byte(body)})
+			r.Must(err)
 		}
 	}
 	return connect(r.t, testEnv(), []string{r.Server.Addr["namesrv"]}, "access-key="+user, "secret-key="+secret)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	rockettest "github.com/offsetctl/offsetctl/internal/testservers/rocketmq"
 	"github.com/offsetctl/offsetctl/offset"
 	"github.com/offsetctl/offsetctl/offset/offsettest"
 )
@@ -14,7 +15,7 @@ import (
 func TestStoreOnReal(t *testing.T) {
 	onReal(t, func(t *testing.T, r *realCluster) {
 		s := suite()
-		s.Prefix = r.name + "-"
+		s.Prefix = r.Name + "-"
 		s.Open = func(t testing.TB, env offset.Env) offset.Store {
 			return connect(t, env, []string{r.Addr["namesrv"]}).Offsets()
 		}
@@ -29,7 +30,7 @@ func TestStoreOnReal(t *testing.T) {
 			for _, b := range []string{"broker-a", "broker-b"} {
 				if !made[b+group] {
 					made[b+group] = true
-					if err := r.admin.CreateGroup(t.Context(), r.on(b), group); err != nil {
+					if err := r.Admin.CreateGroup(t.Context(), r.On(b), group); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -38,7 +39,7 @@ func TestStoreOnReal(t *testing.T) {
 				queues := max(int(p.Index)+1, 11)
 				if key := p.Broker + " " + p.Topic + strconv.Itoa(queues); !made[key] {
 					made[key] = true
-					if err := r.admin.CreateTopic(t.Context(), r.on(p.Broker), p.Topic, queues); err != nil {
+					if err := r.Admin.CreateTopic(t.Context(), r.On(p.Broker), p.Topic, queues); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -50,13 +51,13 @@ func TestStoreOnReal(t *testing.T) {
 				n, err = noPosition, nil
 			}
 			if err == nil {
-				_, err = r.admin.UpdateOffset(t.Context(), r.on(p.Broker), group, p.Topic, p.Index, n)
+				_, err = r.Admin.UpdateOffset(t.Context(), r.On(p.Broker), group, p.Topic, p.Index, n)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if r.old() {
+		if r.Old() {
 			s.Bad = map[string][]byte{"negative": []byte("-5")}
 		}
 		offsettest.RunStore(t, s)
@@ -66,10 +67,10 @@ func TestStoreOnReal(t *testing.T) {
 func TestBrokerOnReal(t *testing.T) {
 	onReal(t, func(t *testing.T, r *realCluster) {
 		s := brokerSuite()
-		s.Prefix = r.name + "-"
+		s.Prefix = r.Name + "-"
 		s.Open = func(t testing.TB, env offset.Env) offset.Broker { return connect(t, env, []string{r.Addr["namesrv"]}) }
 		s.Create = func(t testing.TB, topic string, n int) (ps []offset.Partition) {
-			if err := r.admin.CreateTopic(t.Context(), r.on("broker-a"), topic, n); err != nil {
+			if err := r.Admin.CreateTopic(t.Context(), r.On("broker-a"), topic, n); err != nil {
 				t.Fatal(err)
 			}
 			for i := range n {
@@ -81,8 +82,8 @@ func TestBrokerOnReal(t *testing.T) {
 			begin := r.bounds(p, false).End
 			for i, v := range values {
 				time.Sleep(3 * time.Millisecond)
-				r.produce(p, 1, v, "")
-				x := r.Peek(t.Context(), []offset.Position{{Partition: p, Offset: begin + int64(i)}})[0]
+				r.Produce(p, 1, v, "")
+				x := r.c.Peek(t.Context(), []offset.Position{{Partition: p, Offset: begin + int64(i)}})[0]
 				if x.Err != nil || x.Value == nil {
 					t.Fatal(v, x)
 				}
@@ -91,19 +92,19 @@ func TestBrokerOnReal(t *testing.T) {
 			return times
 		}
 		s.Commit = func(t testing.TB, group string, p offset.Partition, n int64) {
-			if !r.old() {
-				if err := r.admin.CreateGroup(t.Context(), r.on(p.Broker), group); err != nil {
+			if !r.Old() {
+				if err := r.Admin.CreateGroup(t.Context(), r.On(p.Broker), group); err != nil {
 					t.Fatal(err)
 				}
 			}
-			r.store(group, p, n)
+			r.Store(group, p, n)
 		}
 		s.Live = func(t testing.TB, group, topic string) func() {
 			var seen atomic.Int64
-			stop := r.consume(group, topic, "*", &seen)
+			stop := r.Consume(group, topic, "*", &seen)
 			describe := func(want offset.Phase, owns int) {
-				eventually(t, time.Minute, func() string {
-					g := r.Describe(t.Context(), []string{group})[0]
+				rockettest.Eventually(t, time.Minute, func() string {
+					g := r.c.Describe(t.Context(), []string{group})[0]
 					if g.Err != nil || g.Value.Phase != want || owns > 0 && (len(g.Value.Members) != 1 || len(g.Value.Members[0].Owns) != owns) {
 						return fmt.Sprintf("%+v", g)
 					}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/rocketmq-client-go/v2/consumer"
 
+	rockettest "github.com/offsetctl/offsetctl/internal/testservers/rocketmq"
 	"github.com/offsetctl/offsetctl/offset"
 )
 
@@ -19,45 +20,45 @@ func TestRealLiveGroup(t *testing.T) {
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *realCluster) {
 		t.Parallel()
-		topic, group := r.topic("live", 2, "broker-a"), r.group("live")
+		topic, group := r.Topic("live", 2, "broker-a"), r.Group("live")
 		ps := []offset.Partition{queue(topic, "broker-a", 0), queue(topic, "broker-a", 1)}
 		for _, p := range ps {
-			r.produce(p, 20, "x", "")
+			r.Produce(p, 20, "x", "")
 		}
 		var seen atomic.Int64
-		stop := r.consume(group, topic, "*", &seen)
+		stop := r.Consume(group, topic, "*", &seen)
 		caughtUp := func() string {
-			for i, x := range read(t, r.Cluster, group, ps...) {
+			for i, x := range read(t, r.c, group, ps...) {
 				if x.Err != nil || x.Value.State != offset.Set || x.Value.Next != 20 {
 					return fmt.Sprintf("%s is at %s", ps[i], show(x))
 				}
 			}
 			return ""
 		}
-		eventually(t, time.Minute, caughtUp)
-		eventually(t, time.Minute, func() string { // just after a burst a Go client cannot tell anything
-			if g := r.Describe(t.Context(), []string{group})[0]; g.Err != nil || len(g.Value.Members) != 1 || g.Value.Members[0].Err != nil {
+		rockettest.Eventually(t, time.Minute, caughtUp)
+		rockettest.Eventually(t, time.Minute, func() string { // just after a burst a Go client cannot tell anything
+			if g := r.c.Describe(t.Context(), []string{group})[0]; g.Err != nil || len(g.Value.Members) != 1 || g.Value.Members[0].Err != nil {
 				return fmt.Sprintf("%+v", g)
 			}
 			return ""
 		})
 
-		from := read(t, r.Cluster, group, ps[0])[0]
-		o := (store{r.Cluster}).Guard(t.Context(), group, []offset.Change{{Partition: ps[0], From: from.Value, To: at(7)}})
-		if len(o) != 1 || o[0].Allow != allowLive || strings.Contains(o[0].Text, "overwritten") != r.old() {
+		from := read(t, r.c, group, ps[0])[0]
+		o := (store{r.c}).Guard(t.Context(), group, []offset.Change{{Partition: ps[0], From: from.Value, To: at(7)}})
+		if len(o) != 1 || o[0].Allow != allowLive || strings.Contains(o[0].Text, "overwritten") != r.Old() {
 			t.Errorf("%+v", o)
 		}
 		before := seen.Load()
-		w := put1(t, r.Cluster, group, ps[0], at(7))
+		w := put1(t, r.c, group, ps[0], at(7))
 		switch {
-		case r.old():
+		case r.Old():
 			if show(w) != "20" || seen.Load() != before {
 				t.Errorf("explicit: %s, %d messages more", show(w), seen.Load()-before)
 			}
 		case show(w) != "7":
 			t.Error("explicit:", show(w))
 		default:
-			eventually(t, 30*time.Second, func() string {
+			rockettest.Eventually(t, 30*time.Second, func() string {
 				if n := seen.Load() - before; n < 13 {
 					return fmt.Sprintf("moved to 7, and %d messages were read again", n)
 				}
@@ -65,20 +66,20 @@ func TestRealLiveGroup(t *testing.T) {
 			})
 		}
 		before = seen.Load()
-		for p, w := range put(t, r.Cluster, group, map[offset.Partition]offset.Stored{ps[0]: at(0), ps[1]: at(0)}) {
+		for p, w := range put(t, r.c, group, map[offset.Partition]offset.Stored{ps[0]: at(0), ps[1]: at(0)}) {
 			if show(w) != "0" {
 				t.Errorf("earliest: %s: %s", p, show(w))
 			}
 		}
-		eventually(t, 30*time.Second, func() string {
+		rockettest.Eventually(t, 30*time.Second, func() string {
 			if n := seen.Load() - before; n < 40 {
 				return fmt.Sprintf("moved to 0, and %d messages were read again", n)
 			}
 			return ""
 		})
 		stop()
-		eventually(t, 30*time.Second, func() string {
-			g := r.Describe(t.Context(), []string{group})[0]
+		rockettest.Eventually(t, 30*time.Second, func() string {
+			g := r.c.Describe(t.Context(), []string{group})[0]
 			if g.Err != nil || g.Value.Phase != offset.Empty {
 				return fmt.Sprintf("%+v", g)
 			}
@@ -86,7 +87,7 @@ func TestRealLiveGroup(t *testing.T) {
 		})
 		// On 5.5 a reset may be pending that the last client did not take: a write gets through all the same.
 		for _, n := range []int64{3, 99} {
-			if w := put1(t, r.Cluster, group, ps[0], at(n)); show(w) != fmt.Sprint(n) {
+			if w := put1(t, r.c, group, ps[0], at(n)); show(w) != fmt.Sprint(n) {
 				t.Error(show(w))
 			}
 		}
@@ -97,15 +98,15 @@ func TestRealLiveGroup(t *testing.T) {
 func TestRealDifferentTags(t *testing.T) {
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *realCluster) {
-		topic, group := r.topic("tags", 2, "broker-a", "broker-b"), r.group("tags")
+		topic, group := r.Topic("tags", 2, "broker-a", "broker-b"), r.Group("tags")
 		var seen atomic.Int64
-		r.consume(group, topic, "A", &seen)
-		r.consume(group, topic, "C||B", &seen)
-		if _, err := r.Topology(t.Context(), []string{topic}); err != nil {
+		r.Consume(group, topic, "A", &seen)
+		r.Consume(group, topic, "C||B", &seen)
+		if _, err := r.c.Topology(t.Context(), []string{topic}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, time.Minute, func() string {
-			g := r.Describe(t.Context(), []string{group})[0]
+		rockettest.Eventually(t, time.Minute, func() string {
+			g := r.c.Describe(t.Context(), []string{group})[0]
 			if g.Err != nil || g.Value.Phase != offset.Live || g.Value.Kind != "push" || len(g.Value.Members) != 2 {
 				return fmt.Sprintf("%+v", g)
 			}
@@ -132,27 +133,27 @@ func TestRealDifferentTags(t *testing.T) {
 // BR-30 on real brokers.
 func TestRealBroadcast(t *testing.T) {
 	onReal(t, func(t *testing.T, r *realCluster) {
-		topic, group := r.topic("radio", 1, "broker-a"), r.group("radio")
+		topic, group := r.Topic("radio", 1, "broker-a"), r.Group("radio")
 		q := queue(topic, "broker-a", 0)
 		t.Setenv("HOME", t.TempDir()) // the library keeps the positions there
 		var seen atomic.Int64
-		r.consume(group, topic, "*", &seen, consumer.WithConsumerModel(consumer.BroadCasting))
-		eventually(t, time.Minute, func() string {
-			g := r.Describe(t.Context(), []string{group})[0]
+		r.Consume(group, topic, "*", &seen, consumer.WithConsumerModel(consumer.BroadCasting))
+		rockettest.Eventually(t, time.Minute, func() string {
+			g := r.c.Describe(t.Context(), []string{group})[0]
 			if g.Err != nil || g.Value.Kind != kindBroadcast {
 				return fmt.Sprintf("%+v", g)
 			}
 			return ""
 		})
-		now := read(t, r.Cluster, group, q)[0]
+		now := read(t, r.c, group, q)[0]
 		if show(now) != "absent" {
 			t.Error(show(now))
 		}
 		change := []offset.Change{{Partition: q, From: now.Value, To: at(0)}}
-		if w := r.Offsets().Write(t.Context(), group, change)[0]; !errors.Is(w.Err, offset.ErrUnsupported) {
+		if w := r.c.Offsets().Write(t.Context(), group, change)[0]; !errors.Is(w.Err, offset.ErrUnsupported) {
 			t.Error(show(w))
 		}
-		if o := (store{r.Cluster}).Guard(t.Context(), group, change); len(o) != 1 || o[0].Allow != "" {
+		if o := (store{r.c}).Guard(t.Context(), group, change); len(o) != 1 || o[0].Allow != "" {
 			t.Errorf("%+v", o)
 		}
 	})
