@@ -78,7 +78,9 @@ func (b *bench) play(s scene) (out *outcome, err error) {
 	}
 	out = &outcome{scene: s}
 	for i, p := range programs {
-		out.names, out.costs = append(out.names, p.name), append(out.costs, median(all[i]))
+		if len(all[i]) > 0 {
+			out.names, out.costs = append(out.names, p.name), append(out.costs, median(all[i]))
+		}
 	}
 	return out, nil
 }
