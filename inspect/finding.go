@@ -143,6 +143,9 @@ func rawText(s offset.Stored) string {
 	if s.Raw == nil {
 		return "what is stored"
 	}
+	if len(s.Raw) == 0 {
+		return "an empty value"
+	}
 	const most = 60
 	raw := s.Raw
 	if len(raw) > most {

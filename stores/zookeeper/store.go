@@ -56,7 +56,7 @@ func (s *Store) rooted(ctx context.Context) error {
 	}
 	if s.chroot != "" {
 		if there, err := s.exists(ctx, s.chroot); err == nil && !there {
-			return fmt.Errorf("%s: chroot %s %w; look at the path behind the hosts", s.name, s.chroot, offset.ErrUnknownName)
+			return fmt.Errorf("%s: chroot %s %w; look at the path behind the hosts, or create it with \"offsetctl store init\"", s.name, s.chroot, offset.ErrUnknownName)
 		}
 	}
 	return fmt.Errorf("%s: node %s %w; look at the path behind the hosts and at root=, or create it with \"offsetctl store init\"", s.name, s.chroot+s.config.root, offset.ErrUnknownName)
