@@ -210,6 +210,7 @@ func (k *checking) metadata(ctx context.Context, b offset.Broker) bool {
 		k.fail("metadata", err)
 		return false
 	}
+	k.f.remember(t)
 	k.ok("login metadata", "%s, cluster %s, %d brokers", t.Product, t.Cluster, len(t.Brokers))
 	for _, g := range t.Gaps {
 		k.warn("metadata", g.Error())
@@ -263,11 +264,18 @@ func (k *checking) store(ctx context.Context) *place {
 		return st
 	}
 	for _, g := range groups {
-		if a := st.Read(rctx, []offset.Query{{Group: g, Topics: k.sel.topicNames()}})[0]; a.Err != nil {
+		a := st.Read(rctx, []offset.Query{{Group: g}})[0] // of all topics: an answer by topic lists only what is beyond doubt
+		if a.Err != nil {
 			k.fail("store", fmt.Errorf("group %s: %w", g, a.Err))
-		} else {
-			k.ok("store", "%s, group %s: %d positions", st.title, g, len(a.Others))
+			continue
 		}
+		n := 0
+		for _, e := range a.Others {
+			if k.sel.match(e.Partition) {
+				n++
+			}
+		}
+		k.ok("store", "%s, group %s: %d positions", st.title, g, n)
 	}
 	return st
 }
@@ -276,7 +284,7 @@ func (k *checking) warnings(ctx context.Context, step string, w offset.Warner) {
 	ctx, cancel := k.f.step(ctx)
 	defer cancel()
 	for _, x := range w.Warnings(ctx) {
-		k.warn(step, strings.TrimSuffix(x.Text+"; "+x.Next, "; "))
+		k.warn(step, dangerText(x))
 	}
 }
 
@@ -293,16 +301,21 @@ func (k *checking) rights(ctx context.Context, b offset.Broker, st *place) {
 	} else {
 		who = append(who, st.Store)
 	}
+	asked := false
 	for _, w := range who {
 		p, ok := w.(offset.Permitter)
 		if !ok {
 			continue
 		}
+		asked = true
 		for _, g := range k.sel.groupsOr("") {
 			for _, r := range p.Permissions(ctx, g, k.sel.topicNames(), k.can == "reset") {
 				k.right(r)
 			}
 		}
+	}
+	if !asked {
+		k.warn("can "+k.can, "rights cannot be asked for beforehand here: only doing it tells; the documentation names what it takes")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/offsetctl/offsetctl/internal/config"
 	"github.com/spf13/cobra"
@@ -54,22 +55,43 @@ journal come from one of them together, or the command is refused.`,
 				return editConfig(f, func(b []byte) ([]byte, error) { return config.DeleteContext(b, args[0]) }, "deleted context "+args[0])
 			}},
 		newSetContext(f),
-		&cobra.Command{Use: "forget-broker NAME", Short: "Take a broker that was retired out of those that the context expects", Args: exactArgs(1, "the broker's name"),
-			Example: "  offsetctl --context prod-eu config forget-broker 4",
-			RunE: func(_ *cobra.Command, args []string) error {
-				s, err := f.settings()
-				if err != nil {
-					return err
-				}
-				if s.Context == "" {
-					return usagef("no context is named: --context NAME")
-				}
-				return editConfig(f, func(b []byte) ([]byte, error) { return config.ForgetBroker(b, s.Context, args[0]) }, "context "+s.Context+" expects broker "+args[0]+" no more")
-			}},
+		&cobra.Command{Use: "forget-broker NAME", Short: "Miss a broker no more that was retired", Args: exactArgs(1, "the broker's name"),
+			Long: `Takes a broker out of those that the context expects (brokers:), and out of those that earlier runs saw: a RocketMQ broker that
+is dead leaves no trace in its cluster's metadata, so what was seen once is missed until it is forgotten.`,
+			Example: "  offsetctl --context prod-eu config forget-broker 4\n  offsetctl --broker rocketmq://ns1:9876 config forget-broker broker-b",
+			RunE:    func(_ *cobra.Command, args []string) error { return forgetBroker(f, args[0]) }},
 		&cobra.Command{Use: "view", Short: "Show the file without its secrets", Args: noArgs, Example: "  offsetctl config view",
 			RunE: func(*cobra.Command, []string) error { return viewConfig(f) }},
 	)
 	return c
+}
+
+func forgetBroker(f *factory, name string) error {
+	s, err := f.settings()
+	if err != nil {
+		return err
+	}
+	if s.Broker == "" {
+		return usagef("no cluster is named: --context NAME, or --broker ADDRESS")
+	}
+	a, err := f.syntax(s.Broker)
+	if err != nil {
+		return usage(err)
+	}
+	known, err := f.roster().Forget(a.Hosts, name)
+	if err != nil {
+		return err
+	}
+	if known {
+		f.hint("broker %s is not remembered any more", name)
+	}
+	if slices.Contains(s.Expected, name) {
+		return editConfig(f, func(b []byte) ([]byte, error) { return config.ForgetBroker(b, s.Context, name) }, "context "+s.Context+" expects broker "+name+" no more")
+	}
+	if !known {
+		return usagef("no broker %s is expected: neither the context names it, nor has an earlier run seen it", name)
+	}
+	return nil
 }
 
 func newSetContext(f *factory) *cobra.Command {

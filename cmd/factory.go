@@ -30,6 +30,7 @@ type factory struct {
 	loaded     *config.Settings
 	broker     offset.Broker
 	brokerAddr address.Address
+	expected   expected
 	journal    *repair.Journal
 	opened     []io.Closer
 }
@@ -138,7 +139,7 @@ func (f *factory) brokerAddress() (address.Address, error) {
 		return address.Address{}, err
 	}
 	if s.Broker == "" {
-		return address.Address{}, usagef("no broker is named: give --broker kafka://HOST:PORT, or --context with a configuration file (see: offsetctl config --help), or try offsetctl demo")
+		return address.Address{}, usagef("no broker is named: give --broker kafka://HOST:PORT or rocketmq://NAMESERVER:PORT, or --context with a configuration file (see: offsetctl config --help), or try offsetctl demo")
 	}
 	return f.parse(s.Broker, brokerForms())
 }
@@ -157,6 +158,11 @@ func (f *factory) openBroker(ctx context.Context) (offset.Broker, error) {
 		return nil, err
 	}
 	f.broker, f.brokerAddr = b, a
+	s, err := f.settings()
+	if err != nil {
+		return nil, err
+	}
+	f.expected = f.expect(b, a, s.Expected)
 	return b, nil
 }
 
@@ -225,6 +231,7 @@ func (f *factory) openStoreAt(ctx context.Context, text string) (*place, error) 
 			if b, err = f.dial(ctx, a); err != nil {
 				return nil, err
 			}
+			f.expect(b, a, nil)
 		}
 		return &place{Store: b.Offsets(), addr: a, own: b == f.broker, title: d.Store + " at " + a.String()}, nil
 	}

@@ -8,5 +8,6 @@ func (f *factory) header(st *place) render.Header {
 	if s, err := f.settings(); err == nil {
 		h.Context = s.Context
 	}
+	h.BrokersUnknown = f.expected.by != nil && f.expected.names == 0
 	return h
 }

@@ -191,7 +191,7 @@ func (w waitCondition) met(first, now *inspect.Report) bool {
 		if g.Unmeasured > 0 {
 			return false
 		}
-		lag += g.Lag
+		lag += g.Lag + g.RetryLag
 	}
 	return lag <= w.lag
 }
@@ -205,6 +205,7 @@ type looking struct {
 	place  *place
 	format string
 	head   render.Header
+	warned bool // of what may lose the positions
 }
 
 func runInspect(ctx context.Context, f *factory, o *inspectOptions) error {
@@ -293,6 +294,10 @@ func (l *looking) take(ctx context.Context) (*inspect.Report, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !l.warned {
+		l.f.dangers(ctx, l.place)
+		l.warned = true
 	}
 	l.policy.Now = l.ask.Now
 	return inspect.Classify(sv, l.policy), nil

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,9 +47,13 @@ func runTopics(ctx context.Context, f *factory, sel *selection, internal bool, f
 	if err != nil {
 		return err
 	}
+	f.remember(t)
 	code := exitOK
 	for _, g := range t.Gaps {
 		complain(f.sys, g, exitIncomplete)
+		if errors.Is(g, offset.ErrNoLeader) {
+			code = exitIncomplete
+		}
 	}
 	if sel.topicNames() == nil {
 		return ended2(listTopics(f, t, internal, format), code)

@@ -292,12 +292,13 @@ func (r *resetting) plan(ctx context.Context) (*repair.Plan, error) {
 	if t := r.o.opts.Target; t.Kind == offset.ToTime {
 		a.At = t.Time
 	}
+	if r.o.sel.allTopics {
+		a.Select = func(p offset.Partition) bool { return !inspect.IsRetry(p.Topic) }
+	}
 	if a.Topics == nil && !r.o.sel.allTopics {
 		a.Topics, a.Select = r.given()
 	}
-	if s, err := r.f.settings(); err == nil {
-		a.Expected = s.Expected
-	}
+	r.f.ask(&a, &r.o.sel)
 	rep, err := r.report(ctx, a)
 	if err != nil {
 		return nil, err
@@ -326,6 +327,7 @@ func (r *resetting) report(ctx context.Context, a inspect.Ask) (*inspect.Report,
 	a.Progress = p.stage
 	sv, err := inspect.Take(ctx, r.broker, r.place.Store, r.place.own, a)
 	if err == nil {
+		r.f.remember(sv.Topology)
 		err = r.o.sel.there(sv)
 	}
 	if err != nil {

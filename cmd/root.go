@@ -83,7 +83,7 @@ func newRoot(f *factory) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "offsetctl",
 		Short: "See where stream consumers stand, what is wrong, and repair it",
-		Long: `offsetctl shows where consumers of Kafka stand against what the broker still has, says what is wrong and
+		Long: `offsetctl shows where consumers of Kafka and RocketMQ stand against what the broker still has, says what is wrong and
 what a repair costs, repairs it safely, and can undo it. Positions may be kept in the consumer group itself, in a
 table of MySQL, PostgreSQL or SQLite, or in a file.
 
@@ -137,7 +137,7 @@ func noCommand(c *cobra.Command, args []string) error {
 func (f *factory) flags(root *cobra.Command) {
 	p, g := root.PersistentFlags(), &f.global
 	p.StringVar(&g.context, "context", "", "the context of the configuration file to use")
-	p.StringVar(&g.broker, "broker", "", "address of the broker: kafka://HOST:PORT,…")
+	p.StringVar(&g.broker, "broker", "", "address of the broker: kafka://HOST:PORT,… or rocketmq://NAMESERVER:PORT,…")
 	p.StringVar(&g.store, "store", "", "address of the place where the job keeps its offsets (default: the broker's own)")
 	p.StringVar(&g.config, "config", "", "configuration file (default: "+defaultConfigHelp+")")
 	p.StringVarP(&g.output, "output", "o", "", "output format: table, wide, json, yaml, csv, prometheus, as far as the command has them")

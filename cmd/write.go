@@ -20,7 +20,7 @@ import (
 
 // writeFlags are those that every writing command has.
 type writeFlags struct {
-	yes, dryRun              bool
+	yes, dryRun, durable     bool
 	planOut, undoOut, reason string
 	confirm                  []string
 	waitEmptyText, settle    string
@@ -50,6 +50,7 @@ func (w *writeFlags) flags(c *cobra.Command, allow ...string) {
 	p.StringArrayVar(&w.confirm, "confirm", nil, "the group's name, for a protected context; may be repeated")
 	p.StringVar(&w.waitEmptyText, "wait-empty", "", "wait this long for the group to be empty, and write the moment it is")
 	p.StringVar(&w.settle, "settle", defaultSettle, "where the store does not know who consumes: how far apart to look for a running job; 0: do not look")
+	p.BoolVar(&w.durable, "wait-durable", false, "RocketMQ: wait until the brokers have written the positions to disk, which they do every few seconds, and look again")
 	p.Int64Var(&w.maxSkip, "max-skip", defaultMaxSkip, "skipping more unread records than this takes the group's name typed")
 	w.allow = map[string]*bool{}
 	for _, a := range append(allow, repair.AllowStateful, repair.AllowLive, repair.NewCluster) {
@@ -113,7 +114,7 @@ func (f *factory) newWriting(ctx context.Context, w *writeFlags, group string) (
 	if err := w.parse(); err != nil {
 		return nil, err
 	}
-	format, err := f.format("table", "json")
+	format, err := f.format("table", "wide", "json", "yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +158,15 @@ func (x *writing) look(ctx context.Context, rows []repair.Rows) (*inspect.Survey
 	return x.run().Look(ctx, rows)
 }
 
+// human: what is printed is read by a person.
+func (x *writing) human() bool { return x.format == "table" || x.format == "wide" }
+
 func (x *writing) run() *repair.Run {
 	p := x.f.progress()
 	return &repair.Run{
 		Broker: x.broker, Store: x.place.Store, Own: x.place.own, Journal: x.journal,
 		Now: x.f.sys.Now, Wait: wait, Progress: p.stage, Isolation: x.iso,
-		Origin: x.origin, Allowed: x.w.allowed(), Clamp: x.clamp, Settle: x.w.settleTime, Timeout: x.f.global.timeout,
+		Origin: x.origin, Allowed: x.w.allowed(), Clamp: x.clamp, Durable: x.w.durable, Settle: x.w.settleTime, Timeout: x.f.global.timeout,
 	}
 }
 
@@ -174,11 +178,12 @@ func (x *writing) show(p *repair.Plan, refusal error) error {
 
 // carryOut takes a plan from being shown to being verified. refusal is what its making already refuses.
 func (x *writing) carryOut(ctx context.Context, p *repair.Plan, refusal error) error {
-	if x.format == "table" || x.w.dryRun || x.w.planOut != "" {
+	if x.human() || x.w.dryRun || x.w.planOut != "" {
 		if err := x.show(p, refusal); err != nil {
 			return err
 		}
 	}
+	x.f.dangers(ctx, x.place)
 	if refusal != nil {
 		return refusal
 	}
@@ -189,7 +194,7 @@ func (x *writing) carryOut(ctx context.Context, p *repair.Plan, refusal error) e
 		return err
 	}
 	if x.w.dryRun || p.Empty() {
-		if x.format == "json" && !x.w.dryRun {
+		if !x.human() && !x.w.dryRun {
 			return x.show(p, nil)
 		}
 		return nil

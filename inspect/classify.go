@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/positions"
 )
 
 // Policy is what counts as wrong.
@@ -220,16 +221,38 @@ func (c *classifier) wantedHeadroom(r *Row) time.Duration {
 	return min(headroom, c.Retention[r.Partition.Topic].Value.Time/10)
 }
 
-// missingBrokers: half a cluster can look like a healthy small one, so what should be there is said by the caller.
+// missingBrokers: half a cluster can look like a healthy small one, so what should be there is said by the caller, and what the
+// broker's own list has and cannot be reached is said by it.
 func (c *classifier) missingBrokers() (out []Finding) {
-	for _, name := range c.Ask.Expected {
-		i := slices.IndexFunc(c.Topology.Brokers, func(s offset.Server) bool { return s.Name == name })
-		switch {
-		case i < 0:
-			out = append(out, Finding{Verdict: Unknown, Text: fmt.Sprintf("broker %s should be there and is not; what it holds is neither ok nor zero", name)})
-		case c.Topology.Brokers[i].Err != nil:
-			out = append(out, Finding{Verdict: Unknown, Text: fmt.Sprintf("broker %s does not answer: %v", name, c.Topology.Brokers[i].Err)})
+	names := slices.Clone(c.Ask.Expected)
+	for _, s := range c.Topology.Brokers {
+		if s.Err != nil {
+			names = append(names, s.Name)
 		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if c.Ask.Brokers != nil && !slices.Contains(c.Ask.Brokers, name) {
+			continue
+		}
+		i := slices.IndexFunc(c.Topology.Brokers, func(s offset.Server) bool { return s.Name == name })
+		if i >= 0 && c.Topology.Brokers[i].Err == nil {
+			continue
+		}
+		text := fmt.Sprintf("broker %s should be there and is missing", name)
+		if i >= 0 && errors.Is(c.Topology.Brokers[i].Err, offset.ErrNoLeader) {
+			text = fmt.Sprintf("the master of broker %s is missing", name)
+		} else if i >= 0 {
+			text = fmt.Sprintf("broker %s does not answer: %v", name, c.Topology.Brokers[i].Err)
+		}
+		if at, remembered := c.Ask.LastSeen[name]; remembered {
+			text += fmt.Sprintf(", last seen %s ago", positions.Span(c.Ask.Now.Sub(at)))
+		}
+		text += "; what it holds is neither ok nor zero"
+		if _, remembered := c.Ask.LastSeen[name]; remembered {
+			text += ". If it was retired: config forget-broker " + name
+		}
+		out = append(out, Finding{Verdict: Unknown, Text: text})
 	}
 	return out
 }

@@ -31,12 +31,12 @@ func (t *taking) startRetention(ctx context.Context) func() {
 
 // finish puts the groups beside their lines and says what may be missing.
 func (t *taking) finish(ctx context.Context, answers []offset.Answer, described []offset.Result[offset.Group]) {
-	t.sv.Gaps = append(t.sv.Gaps, t.sv.Topology.Gaps...)
+	t.sv.Gaps = t.beyondBrokers(append(t.sv.Gaps, t.sv.Topology.Gaps...))
 	lines, kept := t.sv.Lines, t.sv.Lines[:0]
 	for i, name := range t.groups {
 		own := lines[:t.counts[i]]
 		lines = lines[t.counts[i]:]
-		g := GroupLine{Name: name, Group: described[i], Err: answers[i].Err, Gaps: answers[i].Gaps}
+		g := GroupLine{Name: name, Group: described[i], Err: answers[i].Err, Gaps: t.beyondBrokers(answers[i].Gaps)}
 		if t.ask.Groups == nil && t.ask.Topics != nil && g.Err == nil && nothingThere(own) {
 			continue // one of all the groups, and it has nothing to do with these topics
 		}
@@ -51,6 +51,14 @@ func (t *taking) finish(ctx context.Context, answers []offset.Answer, described 
 		t.sv.Groups = append(t.sv.Groups, g)
 	}
 	t.sv.Lines = kept
+}
+
+// beyondBrokers leaves out the gaps that a missing broker makes, where it is listed as missing: it has a finding of its own.
+func (t *taking) beyondBrokers(gaps []error) []error {
+	if !slices.ContainsFunc(t.sv.Topology.Brokers, func(s offset.Server) bool { return s.Err != nil }) {
+		return gaps
+	}
+	return slices.DeleteFunc(slices.Clone(gaps), func(g error) bool { return errors.Is(g, offset.ErrNoLeader) })
 }
 
 var errBroadcast = errors.New("the group is broadcasting, and its positions live on its clients")

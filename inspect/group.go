@@ -26,7 +26,7 @@ func (c *classifier) group(gl GroupLine, lines []Line) GroupReport {
 
 // settle counts the rows and finds the worst verdict.
 func (g *GroupReport) settle() {
-	g.Verdict, g.Counts, g.Lag, g.Lost, g.Unmeasured = OK, [OK + 1]int{}, 0, 0, 0
+	g.Verdict, g.Counts, g.Lag, g.RetryLag, g.Lost, g.Unmeasured = OK, [OK + 1]int{}, 0, 0, 0, 0
 	for _, f := range g.Findings {
 		g.Verdict = min(g.Verdict, f.Verdict)
 		if !g.Nothing || f.cause != nothingStored || len(g.Rows) == 0 {
@@ -37,7 +37,11 @@ func (g *GroupReport) settle() {
 		r := &g.Rows[i]
 		g.Verdict = min(g.Verdict, r.Verdict)
 		g.Counts[r.Verdict]++
-		if r.LagKnown {
+		switch {
+		case !r.LagKnown:
+		case IsRetry(r.Partition.Topic):
+			g.RetryLag = add(g.RetryLag, r.Lag)
+		default:
 			g.Lag = add(g.Lag, r.Lag)
 		}
 		if r.Verdict == Unknown {
@@ -58,6 +62,7 @@ func (c *classifier) whole(g *GroupReport, lines []Line) {
 	}
 	if mixed := mixture(g); mixed != "" && !perTopic(g) {
 		g.Findings = append(g.Findings, Finding{Verdict: MixedSubscriptions, cause: differentSubscriptions, Text: mixed +
+			". Each queue belongs to one client, which drops what it did not subscribe to while the position moves on: messages are lost with a lag of 0" +
 			"; repaired in the clients: a group for each subscription"})
 	}
 	g.Nothing = nothingThere(lines) && len(g.Findings) == 0
@@ -104,18 +109,31 @@ func mixture(g *GroupReport) string {
 	if g.Group.Err != nil || g.Group.Value.Kind == "streams" { // whose members share out parts of a topology
 		return ""
 	}
-	var first *offset.Member
+	var kinds []*offset.Member // one of each
+	named := map[*offset.Member][]string{}
 	for i := range g.Group.Value.Members {
 		m := &g.Group.Value.Members[i]
-		switch {
-		case len(m.Subscribes) == 0, m.Err != nil:
-		case first == nil:
-			first = m
-		case !slices.Equal(first.Subscribes, m.Subscribes):
-			return fmt.Sprintf("clients subscribe differently: %s to %s, %s to %s", first.Client, subscribes(first), m.Client, subscribes(m))
+		if len(m.Subscribes) == 0 || m.Err != nil {
+			continue
 		}
+		k := slices.IndexFunc(kinds, func(o *offset.Member) bool { return slices.Equal(o.Subscribes, m.Subscribes) })
+		if k < 0 {
+			k, kinds = len(kinds), append(kinds, m)
+		}
+		named[kinds[k]] = append(named[kinds[k]], m.Client)
 	}
-	return ""
+	if len(kinds) < 2 {
+		return ""
+	}
+	var texts []string
+	for _, m := range kinds {
+		clients := named[m]
+		if n := len(clients); n > 3 {
+			clients = append(slices.Clone(clients[:2]), fmt.Sprintf("%d more", n-2))
+		}
+		texts = append(texts, join(clients)+" to "+subscribes(m))
+	}
+	return "clients subscribe differently: " + strings.Join(texts, "; ")
 }
 
 // perTopic: the group protocol gives each topic to those members alone that want it, so that differing subscriptions lose
@@ -170,6 +188,9 @@ func (c *classifier) notes(g *GroupReport) (out []string) {
 	}
 	if mixed := mixture(g); mixed != "" && perTopic(g) {
 		out = append(out, mixed+"; each topic is read by those alone that subscribe to it")
+	}
+	if hint := c.untilMinusOne(g); hint != "" && c.Own {
+		out = append(out, hint)
 	}
 	switch {
 	case v.Kind == "streams" || v.Protocol == "stream":

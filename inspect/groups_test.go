@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/offsetctl/offsetctl/inspect"
 	"github.com/offsetctl/offsetctl/offset"
@@ -29,8 +30,8 @@ func TestMixedSubscriptions(t *testing.T) {
 		text    string
 	}{
 		{"the same", []offset.Member{member("a", "orders"), member("b", "orders")}, ""},
-		{"other topics", []offset.Member{member("a", "orders"), member("b", "orders", "refunds")}, "a to orders, b to orders, refunds"},
-		{"other tags", []offset.Member{member("a", "orders/new"), member("b", "orders/paid")}, "a to orders (new), b to orders (paid)"},
+		{"other topics", []offset.Member{member("a", "orders"), member("b", "orders", "refunds")}, "a to orders; b to orders, refunds"},
+		{"other tags", []offset.Member{member("a", "orders/new"), member("b", "orders/paid")}, "a to orders (new); b to orders (paid)"},
 		{"one that could not be asked", []offset.Member{member("a", "orders"), {Client: "b", Err: errTest, Subscribes: []offset.Subscription{{Topic: "x"}}}}, ""},
 		{"one that has not said yet", []offset.Member{member("a", "orders"), member("b")}, ""},
 	} {
@@ -61,7 +62,7 @@ func TestDifferentTopicsOnKafkaAreANote(t *testing.T) {
 	w.Commit("g", "orders:0", 10)
 	w.Group(live("g", "classic", member("a", "orders"), member("b", "orders", "refunds")))
 	g := judge(t, w, inspect.Ask{}).Groups[0]
-	if g.Verdict != inspect.OK || len(g.Notes) == 0 || !strings.Contains(g.Notes[0], "a to orders, b to orders, refunds") {
+	if g.Verdict != inspect.OK || len(g.Notes) == 0 || !strings.Contains(g.Notes[0], "a to orders; b to orders, refunds") {
 		t.Errorf("%v %+v %q", g.Verdict, g.Findings, g.Notes)
 	}
 }
@@ -203,4 +204,74 @@ func TestMissingBrokers(t *testing.T) {
 		t.Errorf("%+v", r.Findings)
 	}
 	exits(t, r, 3)
+}
+
+// What nobody asked about is not missed, a broker that only earlier runs saw is said to be so, and one that the broker's own list
+// has with an error needs no list of the caller.
+func TestMissingBrokersThatMatter(t *testing.T) {
+	w := groups()
+	w.Brokers = []offset.Server{{Name: "broker-a"}, {Name: "broker-b", Err: fmt.Errorf("gone: %w", offset.ErrNoLeader)}}
+	w.Gaps = []error{w.Brokers[1].Err}
+	w.Log("orders:0", 0, 10)
+	w.Commit("g", "orders:0", 10)
+	ask := inspect.Ask{Now: now, LastSeen: map[string]time.Time{"broker-b": now.Add(-12 * time.Minute)}}
+	r := judge(t, w, ask)
+	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Text, "the master of broker broker-b is missing, last seen 12 min ago") ||
+		!strings.Contains(r.Findings[0].Text, "config forget-broker broker-b") || len(r.Survey.Gaps) != 0 {
+		t.Errorf("%+v %v", r.Findings, r.Survey.Gaps)
+	}
+	exits(t, r, 3)
+	ask.Brokers = []string{"broker-a"}
+	r = judge(t, w, ask)
+	if len(r.Findings) != 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+	exits(t, r, 0)
+}
+
+func TestUntilMinusOneIsAHint(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		lags    []int64
+		product string
+		members []offset.Member
+		hint    bool
+	}{
+		{"every queue by one", []int64{1, 1, 1}, "RocketMQ 5.5.0", nil, true},
+		{"one queue is enough for nothing", []int64{1}, "RocketMQ 5.5.0", nil, false},
+		{"one queue by two", []int64{1, 2}, "RocketMQ 5.5.0", nil, false},
+		{"one queue by none", []int64{1, 0}, "RocketMQ 5.5.0", nil, false},
+		{"somebody consumes", []int64{1, 1}, "RocketMQ 5.5.0", []offset.Member{member("a", "orders")}, false},
+		{"Kafka", []int64{1, 1}, "Kafka 4.4.0", nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := groups()
+			w.Product = c.product
+			for i, lag := range c.lags {
+				p := fmt.Sprintf("orders:%d", i)
+				w.Log(p, 0, 10)
+				w.Commit("g", p, 10-lag)
+			}
+			if c.members != nil {
+				w.Group(live("g", "push", c.members...))
+			}
+			notes := strings.Join(judge(t, w, inspect.Ask{}).Groups[0].Notes, "\n")
+			if strings.Contains(notes, "until-1") != c.hint {
+				t.Error(notes)
+			}
+		})
+	}
+}
+
+// What a group has to try again is counted apart.
+func TestRetryTopicsAreCountedApart(t *testing.T) {
+	w := groups()
+	w.Product = "RocketMQ 5.5.0"
+	w.Log("orders:0", 0, 10)
+	w.Commit("g", "orders:0", 8)
+	w.Log("%RETRY%g:0", 0, 7)
+	w.Commit("g", "%RETRY%g:0", 2)
+	if g := judge(t, w, inspect.Ask{}).Groups[0]; g.Lag != 2 || g.RetryLag != 5 {
+		t.Error(g.Lag, g.RetryLag)
+	}
 }

@@ -16,12 +16,14 @@ type Ask struct {
 	Select    func(offset.Partition) bool // which partitions are meant; nil: all. The others of a topic still decide Line.Beside
 	Isolation offset.Isolation
 	Now       time.Time
-	Stale     time.Duration // age of the oldest unread record that makes a position stale; 0: not asked
-	At        time.Time     // a reset's --to-time: Line.AtTime; zero: not asked
-	Prove     bool          // prove the log starts that are the server's word alone: what a plan's numbers need
-	TimeLag   bool          // also the oldest unread record's age, retention and forecast
-	Expected  []string      // broker names that should be there
-	Since     *Sample       // an earlier look: where a position has not moved, the oldest unread record is looked for, because a lag of nothing but markers and holes is none
+	Stale     time.Duration        // age of the oldest unread record that makes a position stale; 0: not asked
+	At        time.Time            // a reset's --to-time: Line.AtTime; zero: not asked
+	Prove     bool                 // prove the log starts that are the server's word alone: what a plan's numbers need
+	TimeLag   bool                 // also the oldest unread record's age, retention and forecast
+	Expected  []string             // broker names that should be there
+	LastSeen  map[string]time.Time // when an earlier run last saw a broker that is expected for that reason, by name
+	Brokers   []string             // sorted; with Select: the only brokers that are asked about, so that a missing one of the others does not matter; nil: all
+	Since     *Sample              // an earlier look: where a position has not moved, the oldest unread record is looked for, because a lag of nothing but markers and holes is none
 	Progress  func(stage string, done, total int)
 }
 

@@ -101,7 +101,8 @@ type GroupReport struct {
 	Findings   []Finding // of the group as a whole
 	Rows       []Row
 	Counts     [OK + 1]int // rows by verdict, and group findings
-	Lag        int64       // sum over rows where it is known
+	Lag        int64       // sum over rows where it is known, without retry topics
+	RetryLag   int64       // the same of RocketMQ's retry topics
 	Unmeasured int         // rows whose lag could not be measured
 	Lost       int64
 	Nothing    bool     // neither position nor doubt: nothing at all is stored

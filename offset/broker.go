@@ -22,6 +22,13 @@ type Server struct {
 	Err  error  // it is expected and does not answer
 }
 
+// Expecter is a Broker whose metadata leaves no trace of a server that is gone: half a cluster looks like a healthy small one.
+// It has to be told which servers should be there; Topology then lists those that are not with an error. Expect adds to what is
+// expected already, and answers how many that are in all.
+type Expecter interface {
+	Expect(names []string) int
+}
+
 // Topic is one topic with its logs.
 type Topic struct {
 	Name, ID string // ID is "" where the broker has none

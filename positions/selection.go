@@ -141,6 +141,18 @@ func (s Selection) Topics() []string {
 	return out
 }
 
+// Brokers are the only brokers of which something is selected, sorted; nil means all.
+func (s Selection) Brokers() (out []string) {
+	for _, p := range s.parts {
+		if p.broker == "" {
+			return nil
+		}
+		out = append(out, p.broker)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Match tells whether p is selected.
 func (s Selection) Match(p offset.Partition) bool {
 	if s.Empty() {

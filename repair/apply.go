@@ -25,6 +25,7 @@ type Run struct {
 	Origin    Origin        // who runs it, with the identities of the broker and the store in use
 	Allowed   Allowed       // flags that overrule refusals
 	Clamp     bool          // targets that retention has passed go to the log start
+	Durable   bool          // wait until a store that keeps positions in memory for a while has written them to disk, and look again
 	Settle    time.Duration // how far apart to look where the store does not know who consumes; 0: no look, and no proof
 	Timeout   time.Duration // of each request to the store once writing has begun; 0: none. An interruption never cuts a write
 }

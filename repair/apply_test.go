@@ -230,7 +230,7 @@ func TestBR22LiveJobOnAStoreWithoutMembers(t *testing.T) {
 	}
 }
 
-func TestBrokersNeedNoSecondLookButTheirOwnSettleTime(t *testing.T) {
+func TestBrokersNeedNoSecondLookUnlessDurable(t *testing.T) {
 	w := ownStore()
 	partitions(w, "orders", 1)
 	r := runner(t, w, nil)
@@ -241,8 +241,12 @@ func TestBrokersNeedNoSecondLookButTheirOwnSettleTime(t *testing.T) {
 		t.Errorf("waited %v, %v", waits, err)
 	}
 	w.Caps.Settle = 6 * time.Second
-	if _, err := r.Apply(t.Context(), mustPlan(t, report(t, w), to(30))); err != nil || !slices.Equal(waits, []time.Duration{6 * time.Second}) {
-		t.Errorf("waited %v, %v", waits, err)
+	if a, err := r.Apply(t.Context(), mustPlan(t, report(t, w), to(30))); err != nil || waits != nil || a.Volatile != 6*time.Second {
+		t.Errorf("waited %v, %v, %+v", waits, err, a)
+	}
+	r.Durable = true
+	if a, err := r.Apply(t.Context(), mustPlan(t, report(t, w), to(40))); err != nil || !slices.Equal(waits, []time.Duration{6 * time.Second}) || a.Volatile != 0 {
+		t.Errorf("waited %v, %v, %+v", waits, err, a)
 	}
 }
 

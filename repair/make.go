@@ -60,13 +60,34 @@ func Make(rep *inspect.Report, o Options) (*Plan, error) {
 		m.group(&rep.Groups[i])
 	}
 	m.names()
+	for _, f := range rep.Findings {
+		if f.Verdict == inspect.Unknown {
+			m.refuse(Reason{Cause: CauseUnknown, Text: f.Text, Next: "bring it back, or name what shall be reset on the others: -t TOPIC@BROKER"})
+		}
+	}
 	if n := len(m.plan.Groups); n > 1 && !o.Several {
 		m.refuse(Reason{Cause: CauseSeveral, Text: fmt.Sprintf("%s are selected", plural(n, "group")),
 			Next: "several groups are written only through a plan file: --plan-out FILE, then apply FILE"})
 	}
 	m.plan.NotSelected = m.plan.brief(m.left)
+	m.retries()
 	m.stamps()
 	return m.plan, refused(m.reasons)
+}
+
+// retries says that what a RocketMQ group has to try again is not moved with its topics.
+func (m *making) retries() {
+	if !m.sv.Own || !strings.HasPrefix(m.sv.Topology.Product, "RocketMQ") {
+		return
+	}
+	for _, g := range m.plan.Groups {
+		retry := inspect.RetryTopic(g.Name)
+		moved := slices.ContainsFunc(g.Items, func(it Item) bool { return inspect.IsRetry(it.Partition.Topic) })
+		said := slices.ContainsFunc(m.plan.NotSelected, func(s string) bool { return strings.HasPrefix(s, retry) })
+		if !moved && !said {
+			m.plan.NotSelected = append(m.plan.NotSelected, retry)
+		}
+	}
 }
 
 func newPlan(sv *inspect.Survey, o Options) *Plan {

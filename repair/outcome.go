@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/offsetctl/offsetctl/offset"
 )
@@ -60,13 +61,14 @@ type Outcome struct {
 
 // Applied is what became of a plan.
 type Applied struct {
-	Journal     int64     `json:"journal,omitempty"` // the entry's id; 0: nothing had to be written
-	Outcomes    []Outcome `json:"outcomes"`          // one for each row, in the plan's order
-	Interrupted bool      `json:"interrupted,omitempty"`
-	NotLooked   bool      `json:"notLooked,omitempty"` // interrupted before the look after the settle time
-	Idle        bool      `json:"idle,omitempty"`      // the store does not know who consumes: unmoved positions are no proof that the job is stopped
-	JournalErr  error     `json:"-"`                   // the results could not be recorded
-	Once        bool      `json:"once,omitempty"`      // the command must not be repeated to go on: Plan.Once
+	Journal     int64         `json:"journal,omitempty"` // the entry's id; 0: nothing had to be written
+	Outcomes    []Outcome     `json:"outcomes"`          // one for each row, in the plan's order
+	Interrupted bool          `json:"interrupted,omitempty"`
+	NotLooked   bool          `json:"notLooked,omitempty"` // interrupted before the look after the settle time
+	Volatile    time.Duration `json:"-"`                   // for so long the store forgets what was written when it is killed; 0: it does not
+	Idle        bool          `json:"idle,omitempty"`      // the store does not know who consumes: unmoved positions are no proof that the job is stopped
+	JournalErr  error         `json:"-"`                   // the results could not be recorded
+	Once        bool          `json:"once,omitempty"`      // the command must not be repeated to go on: Plan.Once
 }
 
 // Count is how many rows have the status.

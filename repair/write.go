@@ -204,6 +204,10 @@ func (a *applying) lookAgain(ctx context.Context) {
 	if wait <= 0 || a.out.Count(Written) == 0 {
 		return
 	}
+	if a.caps.Members && !a.Durable { // it knows who consumes, so all that may still happen is that it forgets
+		a.out.Volatile = wait
+		return
+	}
 	a.progress("waiting to look once more", 0, 0)
 	if ctx.Err() != nil || a.Wait(ctx, wait) != nil {
 		a.out.Interrupted, a.out.NotLooked = true, true

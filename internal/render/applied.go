@@ -41,6 +41,7 @@ type appliedDocument struct {
 	Cluster string      `json:"cluster"`
 	Store   string      `json:"store"`
 	*repair.Applied
+	Volatile string   `json:"volatileFor,omitempty"` // a store that is killed within this time forgets what was written
 	Complete bool     `json:"complete"`
 	Error    string   `json:"error,omitempty"`
 	Undo     []string `json:"undo,omitempty"` // arguments behind "offsetctl" and the global flags
@@ -50,6 +51,9 @@ func newAppliedDocument(p *repair.Plan, a *repair.Applied, o AppliedOptions) app
 	d := appliedDocument{Schema: "offsetctl.applied/v1", Kind: p.Kind, Cluster: p.Cluster, Store: p.Store, Applied: a, Complete: o.Err == nil}
 	if o.Err != nil {
 		d.Error = o.Err.Error()
+	}
+	if a.Volatile > 0 {
+		d.Volatile = a.Volatile.String()
 	}
 	if a.Journal != 0 {
 		d.Undo = []string{"undo", fmt.Sprint(a.Journal)}
@@ -116,6 +120,8 @@ func (x *appliedPrinter) idle() {
 	switch {
 	case x.a.NotLooked:
 		x.hanging("", "interrupted before the look after the settle time: whether a live job has overwritten it since is not known")
+	case x.a.Volatile > 0:
+		x.hanging("", fmt.Sprintf("a broker that is killed within %s forgets it: positions are written to disk every few seconds; --wait-durable waits for that and looks again", x.a.Volatile))
 	case x.a.Idle:
 		x.hanging("", "nobody moved these positions in the meantime, which is no proof that the job is stopped")
 	}

@@ -48,7 +48,8 @@ type docGroupHead struct {
 	State      string            `json:"state,omitempty"`
 	Members    int               `json:"members"`
 	Verdict    inspect.Verdict   `json:"verdict"`
-	Lag        int64             `json:"lag"` // of the partitions where it is known
+	Lag        int64             `json:"lag"`                // of the partitions where it is known
+	RetryLag   int64             `json:"retryLag,omitempty"` // of RocketMQ's retry topics, not part of lag
 	Unmeasured int               `json:"unmeasured"`
 	Lost       int64             `json:"lost"`
 	Findings   []inspect.Finding `json:"findings,omitempty"` // of the group as a whole
@@ -129,7 +130,7 @@ func texts(errs []error) (out []string) {
 func newDocGroup(g *inspect.GroupReport) docGroupHead {
 	v := g.Group.Value
 	d := docGroupHead{Group: g.Name, Kind: v.Kind, Phase: v.Phase.String(), State: v.State, Members: len(v.Members), Verdict: g.Verdict, Lag: g.Lag,
-		Unmeasured: g.Unmeasured, Lost: g.Lost, Findings: g.Findings, Notes: g.Notes, Gaps: texts(g.Gaps)}
+		RetryLag: g.RetryLag, Unmeasured: g.Unmeasured, Lost: g.Lost, Findings: g.Findings, Notes: g.Notes, Gaps: texts(g.Gaps)}
 	if g.Group.Err != nil {
 		d.Phase = offset.PhaseUnknown.String()
 	}
@@ -205,7 +206,7 @@ func ParseReport(b []byte) (*inspect.Report, error) {
 }
 
 func (d *docGroup) report() inspect.GroupReport {
-	g := inspect.GroupReport{GroupLine: inspect.GroupLine{Name: d.Group}, Verdict: d.Verdict, Lag: d.Lag, Lost: d.Lost, Unmeasured: d.Unmeasured}
+	g := inspect.GroupReport{GroupLine: inspect.GroupLine{Name: d.Group}, Verdict: d.Verdict, Lag: d.Lag, RetryLag: d.RetryLag, Lost: d.Lost, Unmeasured: d.Unmeasured}
 	for i := range d.Partitions {
 		g.Rows = append(g.Rows, d.Partitions[i].row(d.Group))
 	}

@@ -15,6 +15,8 @@ type Header struct {
 	Product string // "Kafka 4.4.0"
 	Cluster string
 	Store   string // "Kafka group (default)"
+
+	BrokersUnknown bool // nobody knows which brokers should be there, and the cluster's metadata does not tell
 }
 
 func (h Header) String() string {
@@ -31,6 +33,9 @@ func (h Header) String() string {
 	if h.Store != "" {
 		s += "   store: " + h.Store
 	}
+	if h.BrokersUnknown {
+		s += "   brokers expected: not known"
+	}
 	return s
 }
 
@@ -45,12 +50,15 @@ func (h Header) Of(sv *inspect.Survey) Header {
 	return h
 }
 
-// ends says what the column END is.
+// ends says what the column END is, "" where a log has one end.
 func ends(sv *inspect.Survey) string {
-	if sv.Ask.Isolation == offset.ReadUncommitted {
-		return "ends: high watermark"
+	if !strings.HasPrefix(sv.Topology.Product, "Kafka") {
+		return ""
 	}
-	return "ends: last stable"
+	if sv.Ask.Isolation == offset.ReadUncommitted {
+		return "   ends: high watermark"
+	}
+	return "   ends: last stable"
 }
 
 // phase says who consumes, in a few words.

@@ -82,7 +82,7 @@ func (p *printer) room() int {
 
 func (p *printer) report() {
 	if !p.o.Quiet {
-		p.line("%s   %s", p.p.bold(p.o.Header.Of(p.r.Survey).String()), ends(p.r.Survey))
+		p.line("%s%s", p.p.bold(p.o.Header.Of(p.r.Survey).String()), ends(p.r.Survey))
 	}
 	for _, e := range p.r.Survey.Gaps {
 		p.line("as far as this user may see: %v", e)
@@ -166,6 +166,9 @@ func (p *printer) summary(g *inspect.GroupReport) {
 	left := "lag " + Number(g.Lag)
 	if g.Unmeasured > 0 {
 		left += fmt.Sprintf(" and %d not measured", g.Unmeasured)
+	}
+	if g.RetryLag > 0 {
+		left += "; to be tried again " + Number(g.RetryLag)
 	}
 	if g.Lost > 0 {
 		left += "; already lost " + Number(g.Lost)

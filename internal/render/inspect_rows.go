@@ -17,13 +17,17 @@ const collapseAbove = 20
 // rows writes a group's partitions in their order.
 func (p *printer) rows(g *inspect.GroupReport) {
 	t := p.columns(g)
-	for i := 0; i < len(g.Rows); {
-		n := i
-		for n < len(g.Rows) && topicName(g.Rows[n].Partition) == topicName(g.Rows[i].Partition) {
-			n++
+	for _, retry := range []bool{false, true} { // retry topics below the group's own
+		for i := 0; i < len(g.Rows); {
+			n := i
+			for n < len(g.Rows) && topicName(g.Rows[n].Partition) == topicName(g.Rows[i].Partition) {
+				n++
+			}
+			if inspect.IsRetry(g.Rows[i].Partition.Topic) == retry {
+				p.topicRows(t, g.Rows[i:n])
+			}
+			i = n
 		}
-		p.topicRows(t, g.Rows[i:n])
-		i = n
 	}
 	if len(t.rows) == 0 {
 		p.line("no row has a verdict that --show asks for")
