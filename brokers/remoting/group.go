@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/offsetctl/offsetctl/offset"
 )
 
 // ConsumeStats is what a broker says of a group on one queue.
@@ -161,4 +163,17 @@ func parseRunningInfo(body []byte) (RunningInfo, error) {
 	}
 	slices.SortFunc(info.Subscriptions, func(a, b Subscription) int { return strings.Compare(a.Topic, b.Topic) })
 	return info, nil
+}
+
+// MaySubscribe tells whether the user has the right to subscribe as a group, by asking for the list of its clients, which takes
+// no other. Nothing is changed.
+func (c *Client) MaySubscribe(ctx context.Context, b Broker, group string) (bool, error) {
+	_, err := c.Do(ctx, b.Addr, Request{Code: CodeConsumerList, Ext: map[string]string{"consumerGroup": group, "bname": b.Name}})
+	switch {
+	case errors.Is(err, offset.ErrDenied):
+		return false, nil
+	case IsCode(err, SystemError): // nobody consumes
+		return true, nil
+	}
+	return err == nil, err
 }

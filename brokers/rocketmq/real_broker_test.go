@@ -178,11 +178,40 @@ func TestRealAccessControl(t *testing.T) {
 			if !errors.Is(p.Err, offset.ErrDenied) || !strings.Contains(p.Err.Error(), "TOOLS_CONSUMER") {
 				t.Error("peeking takes a grant of its own:", p.Err)
 			}
+			want := "yes no yes yes"
+			if r.Old() { // its reader may subscribe as another group only
+				want = "yes no yes no"
+			}
+			if got := rights(t, reader, group, topic); got != want {
+				t.Error("a reader who may not look at messages:", got)
+			}
+			if got := rights(t, r.c, group, topic); got != "yes yes yes yes" {
+				t.Error("the administrator:", got)
+			}
+			if got := rights(t, connect(t, testEnv(), []string{s.Addr["namesrv"]}), group, topic); got != "no no no no" {
+				t.Error("nobody:", got)
+			}
 			if err := (store{reader}).CreateGroup(t.Context(), r.Name+"-x"); r.Old() && !errors.Is(err, offset.ErrDenied) {
 				t.Error("4.9 lets administrators alone make groups:", err)
 			}
 		})
 	}
+}
+
+// rights are: bounds, messages, the group's members and positions, storing positions.
+func rights(t testing.TB, c *Cluster, group, topic string) string {
+	var out []string
+	for _, p := range (store{c}).Permissions(t.Context(), group, []string{topic}, true) {
+		switch {
+		case p.Err != nil:
+			t.Errorf("%s: %v", p.Right, p.Err)
+		case p.Granted:
+			out = append(out, "yes")
+		default:
+			out = append(out, "no")
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // reader connects as a user who may read the topic and the group. 4.9 has one in its file, who may read anything.

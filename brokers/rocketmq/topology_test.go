@@ -227,5 +227,11 @@ func TestAccessControl(t *testing.T) {
 		if r := read(t, right, "g", q)[0]; show(r) != "absent" {
 			t.Error(name, show(r))
 		}
+		if got := rights(t, right, "g", "orders"); got != "yes yes yes yes" {
+			t.Error(name, got)
+		}
+		if got := rights(t, wrong, "g", "orders"); got != "no no no no" {
+			t.Error(name, got)
+		}
 	}
 }

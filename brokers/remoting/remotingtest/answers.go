@@ -57,6 +57,11 @@ func (b *Broker) answer(cmd *remoting.Command) *remoting.Command {
 			out = append(out, fmt.Sprintf(`%q:{"brokerId":0,"groupName":%q,"retryQueueNums":1}`, g, g))
 		}
 		return ok(nil, `{"dataVersion":{"counter":1},"subscriptionGroupTable":{`+strings.Join(out, ",")+`}}`)
+	case remoting.CodeConsumerList:
+		if len(b.clients[x["consumerGroup"]]) == 0 {
+			return fail(remoting.SystemError, "no consumer for this group, "+x["consumerGroup"])
+		}
+		return ok(nil, `{"consumerIdList":["x"]}`)
 	case remoting.CodeConnections:
 		return b.connections(x["consumerGroup"])
 	case remoting.CodeRunningInfo:
