@@ -169,7 +169,7 @@ func runUndo(ctx context.Context, f *factory, w *writeFlags, id int64, o repair.
 	if p == nil {
 		return refusal
 	}
-	if x.format == "table" && !f.global.quiet {
+	if x.human() && !f.global.quiet {
 		render.Note(f.sys.Out, undoHead(e, f.sys.Now()))
 	}
 	return x.carryOut(ctx, p, refusal)
