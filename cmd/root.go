@@ -84,8 +84,8 @@ func newRoot(f *factory) *cobra.Command {
 		Use:   "offsetctl",
 		Short: "See where stream consumers stand, what is wrong, and repair it",
 		Long: `offsetctl shows where consumers of Kafka and RocketMQ stand against what the broker still has, says what is wrong and
-what a repair costs, repairs it safely, and can undo it. Positions may be kept in the consumer group itself, in a
-table of MySQL, PostgreSQL or SQLite, or in a file.
+what a repair costs, repairs it safely, and can undo it. Positions may be kept in the consumer group itself, in
+ZooKeeper, HBase or Redis, in a table of MySQL, PostgreSQL or SQLite, or in a file.
 
   offsetctl demo                                       try everything, no server needed
   offsetctl inspect -g billing --broker kafka://k1:9092

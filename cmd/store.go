@@ -15,10 +15,12 @@ func newStore(f *factory) *cobra.Command {
 	}
 	c.AddCommand(&cobra.Command{
 		Use:   "init",
-		Short: "Create the table or file that a store needs",
-		Long:  "Creates what the store of --store needs: a table, a file. What is there already is left as it is. No broker is asked.",
+		Short: "Create the table, node or file that a store needs",
+		Long:  "Creates what the store of --store needs: a table with its family, a znode, a file. What is there already is left as it is. No broker is asked.",
 		Example: `  offsetctl store init --store sqlite:offsets.db
-  offsetctl store init --store 'postgres://app@db/jobs?password=env:PW'`,
+  offsetctl store init --store 'postgres://app@db/jobs?password=env:PW'
+  offsetctl store init --store 'hbase://zk1:2181/offsets?family=t'
+  offsetctl store init --store zk://zk1:2181/jobs`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			text := f.global.store
