@@ -2,6 +2,7 @@ package offset
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -116,4 +117,18 @@ type Permission struct {
 type CommitTimer interface {
 	// CommitTimes answers when each position of the group was written; a zero time without an error: not found.
 	CommitTimes(ctx context.Context, group string, at []Partition) []Result[time.Time]
+}
+
+// Untouched says of every result without an error that it was left alone because another failed, and answers whether one did:
+// what a store that writes all or nothing answers.
+func Untouched(rs []Result[Stored]) bool {
+	if !slices.ContainsFunc(rs, func(r Result[Stored]) bool { return r.Err != nil }) {
+		return false
+	}
+	for i := range rs {
+		if rs[i].Err == nil {
+			rs[i].Err = ErrUntouched
+		}
+	}
+	return true
 }

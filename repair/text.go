@@ -4,17 +4,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/offsetctl/offsetctl/inspect"
 	"github.com/offsetctl/offsetctl/offset"
 )
 
 // count writes a number of records with separators. Positions are bare digits, see at.
-func count(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func count(n int64) string { return inspect.Count(n) }
 
 // at writes what is stored: digits, or the state where there are none.
 func at(s offset.Stored) string {

@@ -35,7 +35,7 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 	for i, c := range changes {
 		out[i].Err = possible(c)
 	}
-	if untouched(out) {
+	if offset.Untouched(out) {
 		return out
 	}
 	err := s.locked(ctx, func() error {
@@ -43,7 +43,7 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 		if err != nil {
 			return err
 		}
-		if d.compare(group, changes, out); untouched(out) {
+		if d.compare(group, changes, out); offset.Untouched(out) {
 			return nil
 		}
 		d.Generation++
@@ -72,19 +72,6 @@ func possible(c offset.Change) error {
 		return fmt.Errorf("%s %w: the bytes %q are no JSON", c.Partition, offset.ErrUnsupported, to.Raw)
 	}
 	return nil
-}
-
-// untouched tells whether something was refused, and says of the rest that it was left alone for that.
-func untouched(out []offset.Result[offset.Stored]) bool {
-	if !slices.ContainsFunc(out, func(r offset.Result[offset.Stored]) bool { return r.Err != nil }) {
-		return false
-	}
-	for i := range out {
-		if out[i].Err == nil {
-			out[i].Err = offset.ErrUntouched
-		}
-	}
-	return true
 }
 
 // compare puts what is there into out, with an error where it is not what was read.

@@ -61,7 +61,7 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 			}
 		}
 	}
-	if untouched(out) {
+	if offset.Untouched(out) {
 		return out
 	}
 	for _, b := range s.batches(group, changes) {
@@ -69,18 +69,6 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 		s.batch(ctx, group, changes[b.from:b.to], b, out[b.from:b.to])
 	}
 	return out
-}
-
-func untouched(out []offset.Result[offset.Stored]) bool {
-	if !slices.ContainsFunc(out, func(r offset.Result[offset.Stored]) bool { return r.Err != nil }) {
-		return false
-	}
-	for i := range out {
-		if out[i].Err == nil {
-			out[i].Err = offset.ErrUntouched
-		}
-	}
-	return true
 }
 
 // batch is what one script does: changes from to to.
@@ -223,7 +211,7 @@ func (s *Store) run(ctx context.Context, group string, changes []offset.Change, 
 			out[i].Err = offset.ErrMoved
 		}
 	}
-	untouched(out)
+	offset.Untouched(out)
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -28,7 +27,7 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 			out[i].Err = s.possible(c)
 		}
 	}
-	if untouched(out) {
+	if offset.Untouched(out) {
 		return out
 	}
 	again := true // after an answer that was lost
@@ -39,7 +38,7 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 				out[i].Err = offset.ErrMoved
 			}
 		}
-		if untouched(out) {
+		if offset.Untouched(out) {
 			return out
 		}
 		err := s.commit(ctx, group, changes, now, out)
@@ -73,18 +72,6 @@ func (s *Store) possible(c offset.Change) error {
 		return fmt.Errorf("%s %w: the spout makes and deletes its nodes itself; run it once", c.Partition, offset.ErrUnsupported)
 	}
 	return nil
-}
-
-func untouched(out []offset.Result[offset.Stored]) bool {
-	if !slices.ContainsFunc(out, func(r offset.Result[offset.Stored]) bool { return r.Err != nil }) {
-		return false
-	}
-	for i := range out {
-		if out[i].Err == nil {
-			out[i].Err = offset.ErrUntouched
-		}
-	}
-	return true
 }
 
 // there is a node as it is.
