@@ -164,7 +164,7 @@ func TestRocketMQFaults(t *testing.T) {
 			r.exits(1, "inspect", "-g", group, "-t", topic).says(`@broker-a\s+0\s+5\s+[1-9]\d*\s+1103\s+\d+\s+head-overflow`, `@broker-b\s+0\s+5\s+0\s+10\s+5\s+ok`)
 			r.exits(0, "reset", "-g", group, "-t", topic, "--repair", "--yes").says("written 1 of 1")
 			r.exits(0, "inspect", "-g", group, "-t", topic).says(`@broker-a\s+0\s+[1-9]\d*\s.*ok`)
-			r.exits(0, "reset", "-g", group, "-t", topic+"@broker-b", "--to-offset", "3", "--yes")
+			r.exits(0, "reset", "-g", group, "-t", topic+"@broker-b", "--to-offset", "3", "--yes", "--wait-durable").says("written 1 of 1")
 
 			s.Kill("broker-b")
 			r.exits(3, "inspect", "-g", group, "-t", topic).says("broker-b", `@broker-a\s+0`)
@@ -175,7 +175,7 @@ func TestRocketMQFaults(t *testing.T) {
 				}
 				return ""
 			})
-			r.at(group, b, 3) // the reset said "written" after the broker's flush
+			r.at(group, b, 3) // the reset has waited for the broker's flush
 			s.Pause("broker-b")
 			r.exits(3, "inspect", "-g", group, "-t", topic).says(`@broker-b\s+0.*unknown`, `@broker-a\s+0\s.*ok`)
 			r.exits(4, "reset", "-g", group, "-t", topic, "--to-earliest", "--yes").says("broker-b")
