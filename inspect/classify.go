@@ -148,6 +148,8 @@ func (c *classifier) causes(r *Row) (out []cause) {
 		return []cause{noPartition}
 	case r.Log.Err != nil:
 		return []cause{boundsUnknown}
+	case s.State == offset.Absent && r.Lag == 0 && strings.HasPrefix(r.Partition.Topic, offset.RetryPrefix):
+		return nil // clients store none for an idle retry queue, and begin at its start whatever their policy
 	case s.State == offset.Absent && r.Beside:
 		return append([]cause{absentBeside}, c.late(r)...)
 	case s.State == offset.Absent:

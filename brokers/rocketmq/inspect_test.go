@@ -107,6 +107,12 @@ func TestInspectVerdicts(t *testing.T) {
 				t.Error("broadcasting:", rows, group)
 			}
 		}
+		fake.Broker("broker-a").Topic("%RETRY%g", 2)
+		fake.Broker("broker-a").SetOffset("g", "%RETRY%g", 0, -1) // as clients do for an idle one
+		fake.Broker("broker-a").SetOffset("g", "%RETRY%g", 1, 0)
+		if rows, _ := verdicts(survey(t, c, "g", "%RETRY%g")); len(rows) != 2 || rows[0] != inspect.OK || rows[1] != inspect.OK {
+			t.Error("an idle retry queue:", rows)
+		}
 		fake.Broker("broker-a").LeaveSlave(fake.Broker("broker-b").Addr())
 		sv := survey(t, c, "g", "orders")
 		if rows, _ := verdicts(sv); len(rows) != 2 || rows[0] != inspect.Unknown || rows[1] != inspect.OK {
