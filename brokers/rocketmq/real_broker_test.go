@@ -247,3 +247,21 @@ func TestRealProxyForNameServer(t *testing.T) {
 		}
 	}
 }
+
+// Servers take TLS on the same port, with a certificate that nobody signed unless they are given one.
+func TestRealTLS(t *testing.T) {
+	onReal(t, func(t *testing.T, r *realCluster) {
+		topic := r.Topic("tls", 1, "broker-a")
+		c := connect(t, testEnv(), []string{r.Addr["namesrv"]}, "tls=insecure")
+		if top, err := c.Topology(t.Context(), []string{topic}); err != nil || top.Topics[0].Err != nil {
+			t.Fatal(top, err)
+		}
+		if l := log1(t, c, offset.LogQuery{Partition: queue(topic, "broker-a", 0)}); l.End != 0 {
+			t.Error(l)
+		}
+		c = connect(t, testEnv(), []string{r.Addr["namesrv"]}, "tls=on")
+		if _, err := c.Topology(t.Context(), []string{topic}); !errors.Is(err, offset.ErrUnreachable) || !strings.Contains(err.Error(), "certificate") {
+			t.Error("a certificate that nobody signed was taken:", err)
+		}
+	})
+}
