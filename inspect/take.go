@@ -112,11 +112,29 @@ func (t *taking) wholeFailure(answers []offset.Answer) error {
 		return nil
 	}
 	for _, a := range answers {
-		if a.Err == nil || t.sv.Own && !errors.Is(a.Err, offset.ErrDenied) {
+		if err := nothingSaid(a); err == nil || t.sv.Own && !errors.Is(err, offset.ErrDenied) {
 			return nil
 		}
 	}
-	return answers[0].Err
+	return nothingSaid(answers[0])
+}
+
+// nothingSaid is the error of an answer that has nothing else: of the whole, or the denials of all servers that it comes from.
+func nothingSaid(a offset.Answer) error {
+	if a.Err != nil || len(a.Others) > 0 || len(a.Gaps) == 0 {
+		return a.Err
+	}
+	for _, g := range a.Gaps {
+		if !errors.Is(g, offset.ErrDenied) {
+			return nil
+		}
+	}
+	for _, r := range a.Expected {
+		if !errors.Is(r.Err, offset.ErrDenied) {
+			return nil
+		}
+	}
+	return a.Gaps[0]
 }
 
 // assemble turns the first answers into lines, and asks what is still open in one more trip.

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,6 +73,7 @@ func checkGroup(p *Plan, g *Group, t Today) (out []Reason) {
 	known := l.Group.Value
 	switch {
 	case !t.Survey.Caps.Members: // nobody knows who consumes: Run looks twice
+	case l.Group.Err != nil && asksItsOwn(g, l.Group.Err):
 	case l.Group.Err != nil:
 		out = append(out, Reason{Cause: CauseUnknown, Group: g.Name, Err: l.Group.Err,
 			Text: fmt.Sprintf("group %s: whether it is live could not be told: %v", g.Name, l.Group.Err), Next: "see check --can reset"})
@@ -87,6 +89,12 @@ func checkGroup(p *Plan, g *Group, t Today) (out []Reason) {
 			Text: fmt.Sprintf("group %s is %s", g.Name, why), Next: "reset it by its own means, or repeat with --" + AllowStateful})
 	}
 	return out
+}
+
+// asksItsOwn: a broker of which a queue is written is asked by the store itself who consumes, so that another one that is down
+// does not stand in the way.
+func asksItsOwn(g *Group, err error) bool {
+	return errors.Is(err, offset.ErrNoLeader) && !slices.ContainsFunc(g.Items, func(it Item) bool { return it.Partition.Broker == "" })
 }
 
 var kafkaKinds = []string{"classic", "consumer", "share", "streams"}
