@@ -100,6 +100,14 @@ func runCopy(ctx context.Context, f *factory, o *copyOptions) error {
 	if err := o.parse(); err != nil {
 		return err
 	}
+	for _, text := range []string{o.from, o.to, o.fromBroker} {
+		if text == "" {
+			continue
+		}
+		if _, err := f.syntax(text); err != nil { // said before any server is asked
+			return usage(err)
+		}
+	}
 	x, err := f.newWriting(ctx, &o.write, o.toGroup)
 	if err != nil {
 		return err

@@ -208,26 +208,38 @@ func (f *factory) openStore(ctx context.Context, group string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
+	text := s.StoreFor(group)
+	var a address.Address
+	if text != "" { // a mistake in it is said before any server is asked
+		if a, err = f.parse(text, storeForms()); err != nil {
+			return nil, err
+		}
+	}
 	b, err := f.openBroker(ctx)
 	if err != nil {
 		return nil, err
 	}
-	text := s.StoreFor(group)
 	if text == "" {
 		return &place{Store: b.Offsets(), addr: f.brokerAddr, own: true, title: brokerDriver(f.brokerAddr.Scheme).Store + " (default)"}, nil
 	}
-	return f.openStoreAt(ctx, text)
+	return f.openStoreOf(ctx, a)
 }
 
-// openStoreAt opens the store of an address; a broker's address means its own store.
+// openStoreAt opens the store that a text means.
 func (f *factory) openStoreAt(ctx context.Context, text string) (*place, error) {
 	a, err := f.parse(text, storeForms())
 	if err != nil {
 		return nil, err
 	}
+	return f.openStoreOf(ctx, a)
+}
+
+// openStoreOf opens the store of an address; a broker's address means its own store.
+func (f *factory) openStoreOf(ctx context.Context, a address.Address) (*place, error) {
 	if d := brokerDriver(a.Scheme); d != nil {
 		b := f.broker
 		if b == nil || a.Identity() != f.brokerAddr.Identity() {
+			var err error
 			if b, err = f.dial(ctx, a); err != nil {
 				return nil, err
 			}
