@@ -139,6 +139,9 @@ func normalHost(s string, port int) (string, error) {
 		if strings.Count(host, ":") > 0 && !strings.HasPrefix(s, "[") {
 			return "", fmt.Errorf("%q is not host:port (an IPv6 address stands in brackets)", host[:strings.IndexByte(host, ':')])
 		}
+		if strings.HasPrefix(s, "[") != strings.HasSuffix(s, "]") {
+			return "", fmt.Errorf("a bracket around an IPv6 address is missing")
+		}
 	}
 	if p == "" {
 		if port == 0 {
