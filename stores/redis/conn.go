@@ -52,9 +52,6 @@ func dial(env offset.Env, a address.Address, cluster bool) (*conn, error) {
 	if cluster && db != 0 {
 		return nil, fmt.Errorf("%s: %w: a cluster has database 0 alone", c.name, offset.ErrConfig)
 	}
-	if secure != nil && secure.ServerName == "" && len(a.Hosts) == 1 {
-		secure.ServerName, _, _ = net.SplitHostPort(a.Hosts[0])
-	}
 	o := &redis.UniversalOptions{
 		Addrs: a.Hosts, DB: db, Username: a.Get("user"), Password: a.Get("password"), TLSConfig: secure,
 		MasterName: a.Get("master"), SentinelUsername: a.Get("sentinel-user"), SentinelPassword: a.Get("sentinel-password"),

@@ -305,15 +305,24 @@ func TestBR50(t *testing.T) {
 			}
 		}
 		numbers := make([]int64, len(at))
-		for round, most := range []int{8, 8} { // rows that are made, rows that are changed, in two statements of 500
-			ch := change(t, s, at, numbers...)
+		user := open(t, env, p.address)
+		for _, x := range []struct {
+			s    *Store
+			most int
+		}{{s, 6}, {s, 6}, {user, 6}, {user, 24}} { // rows that are made, rows that are changed: 500 a statement, of a job's table a topic
+			ch := change(t, x.s, at, numbers...)
 			calls = nil
-			write(t, s, ch)
-			if len(calls) > most {
-				t.Errorf("round %d: writing 1000 positions takes %v", round, calls)
+			write(t, x.s, ch)
+			if len(calls) > x.most {
+				t.Errorf("writing 1000 positions takes %v", calls)
 			}
 			calls = nil
-			get(t, s, at...)
+			for i, v := range get(t, x.s, at...) {
+				if v.State != offset.Set || v.Next != numbers[i] {
+					t.Fatalf("%s is %+v", at[i], v)
+				}
+				numbers[i] += int64(i)
+			}
 			if len(calls) != 1 {
 				t.Errorf("reading 1000 positions takes %v", calls)
 			}

@@ -65,12 +65,8 @@ func (s *Store) apply(ctx context.Context, c *sqldb.Conn, group string, e edit) 
 		if err := s.insert(ctx, c, group, e.change, true); err != nil {
 			return err
 		}
-	} else {
-		for _, r := range e.change {
-			if err := s.update(ctx, c, group, r); err != nil {
-				return err
-			}
-		}
+	} else if err := s.update(ctx, c, group, e.change); err != nil {
+		return err
 	}
 	for chunk := range slices.Chunk(e.remove, maxRows) {
 		q := s.db.Build("DELETE FROM ").Table(s.table)
@@ -94,12 +90,49 @@ func (s *Store) exactly(ctx context.Context, c *sqldb.Conn, q *sqldb.Query, want
 	return nil
 }
 
-// update changes the position alone: other columns are the job's.
-func (s *Store) update(ctx context.Context, c *sqldb.Conn, group string, r put) error {
-	q := s.db.Build("UPDATE ").Table(s.table).Add(" SET ").Ident(s.off.Name).Add(" = ")
-	r.cell.add(q, s.db.Dialect, s.off.kind)
-	s.where(q, group, []offset.Partition{r.p})
-	return s.exactly(ctx, c, q, 1)
+// maxCases of one UPDATE: the server compares every row with each of them.
+const maxCases = 100
+
+// update changes the position alone: other columns are the job's. A statement is about one topic, so that it cannot hit the row of
+// a name that the database takes for the same without hitting one row too many; and about values of one form, for a CASE has one type.
+func (s *Store) update(ctx context.Context, c *sqldb.Conn, group string, rows []put) error {
+	for len(rows) > 0 {
+		n := 1
+		for n < min(len(rows), maxCases) && rows[n].with(rows[0]) {
+			n++
+		}
+		q := s.db.Build("UPDATE ").Table(s.table).Add(" SET ").Ident(s.off.Name).Add(" = ")
+		s.cases(q, rows[:n])
+		ps := make([]offset.Partition, n)
+		for i, r := range rows[:n] {
+			ps[i] = r.p
+		}
+		s.where(q, group, ps)
+		if err := s.exactly(ctx, c, q, n); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// with tells whether two rows may be changed by one statement.
+func (r put) with(o put) bool {
+	return r.p.Topic == o.p.Topic && r.p.Broker == o.p.Broker && r.cell.form == o.cell.form
+}
+
+// cases writes the new value, which differs from row to row.
+func (s *Store) cases(q *sqldb.Query, rows []put) {
+	if len(rows) == 1 || rows[0].cell.form == null {
+		rows[0].cell.add(q, s.db.Dialect, s.off.kind)
+		return
+	}
+	q.Add("CASE ").Ident(s.part.Name)
+	for _, r := range rows {
+		q.Add(" WHEN ").Arg(s.part.index(r.p.Index)).Add(" THEN ")
+		r.cell.add(q, s.db.Dialect, s.off.kind)
+	}
+	q.Add(" ELSE ").Ident(s.off.Name).Add(" END")
 }
 
 // insert makes rows. over: they are there and locked, and get new values; what we do not own they keep.
