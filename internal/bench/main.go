@@ -68,7 +68,13 @@ func (b *bench) run(words []string) error {
 	}
 	defer b.servers.release()
 	fmt.Printf("%d processors, %s; medians of %d runs in turns, of Java programs %d\n\n", runtime.NumCPU(), runtime.Version(), b.rounds.quick, b.rounds.slow)
-	return b.playAll(chosen)
+	if err := b.playAll(chosen); err != nil {
+		return err
+	}
+	if err := b.stores(os.Stdout, words); err != nil {
+		return err
+	}
+	return b.rocketmq(os.Stdout, words)
 }
 
 func (b *bench) playAll(scenes []scene) error {
