@@ -79,6 +79,10 @@ func (n *name) UnmarshalJSON(b []byte) error {
 		*n = name(e.Base64)
 		return err
 	}
+	if len(b) > 1 && b[0] == '"' && bytes.IndexByte(b, '\\') < 0 { // nothing is escaped, as nearly everywhere
+		*n = name(b[1 : len(b)-1])
+		return nil
+	}
 	var s *string
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
@@ -165,11 +169,13 @@ func (d *document) check() error {
 		if e.Topic == "" || e.Partition < 0 || e.Next == nil {
 			return fmt.Errorf("entry %d has no topic, partition or position", i+1)
 		}
-		var b bytes.Buffer
-		if err := json.Compact(&b, e.Next); err != nil {
-			return err
+		if bytes.ContainsAny(e.Next, " \t\r\n") {
+			var b bytes.Buffer
+			if err := json.Compact(&b, e.Next); err != nil {
+				return err
+			}
+			e.Next = b.Bytes()
 		}
-		e.Next = b.Bytes()
 	}
 	slices.SortFunc(d.Offsets, entry.compare)
 	for i := 1; i < len(d.Offsets); i++ {
