@@ -125,7 +125,7 @@ func (l layout) keyColumns() (out []string) {
 	return out
 }
 
-// columns are those that are read, in the order of row.scan.
+// columns are those that are read, in the order of layout.row.
 func (l layout) columns() []string {
 	if l.own {
 		return ownColumns

@@ -63,8 +63,9 @@ func (s *Store) fetch(ctx context.Context, qs []offset.Query, ask []int) (rows [
 	default:
 		q.Add(glue).Ident(s.topic.Name).Add(" IN (").Args(topics...).Add(")")
 	}
+	next := s.scanner()
 	err = s.db.Query(ctx, q, func(scan func(...any) error) error {
-		r, err := s.scan(scan)
+		r, err := next(scan)
 		rows = append(rows, r)
 		return err
 	})

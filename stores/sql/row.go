@@ -26,17 +26,23 @@ type row struct {
 	bad   error // it names no partition
 }
 
-// scan reads one row of the columns that the layout lists.
-func (l layout) scan(scan func(...any) error) (row, error) {
-	var r row
+// scanner reads rows of the columns that the layout lists, one after another.
+func (l layout) scanner() func(scan func(...any) error) (row, error) {
 	vs := make([]any, len(l.columns()))
 	to := make([]any, len(vs))
 	for i := range vs {
 		to[i] = &vs[i]
 	}
-	if err := scan(to...); err != nil {
-		return row{}, err
+	return func(scan func(...any) error) (row, error) {
+		if err := scan(to...); err != nil {
+			return row{}, err
+		}
+		return l.row(vs), nil
 	}
+}
+
+// row is what the values of one row say.
+func (l layout) row(vs []any) (r row) {
 	ok := true
 	i := 0
 	next := func(c column) cell {
@@ -61,13 +67,13 @@ func (l layout) scan(scan func(...any) error) (row, error) {
 	r.s = l.stored(off)
 	r.s.Version = offset.Version(off.version())
 	if l.own {
-		l.scanOwn(&r.s, vs[i:])
+		l.ownRow(&r.s, vs[i:])
 	}
-	return r, nil
+	return r
 }
 
-// scanOwn reads what only our own table has: epoch, topic_id, metadata, owner, version, updated.
-func (l layout) scanOwn(s *offset.Stored, vs []any) {
+// ownRow reads what only our own table has: epoch, topic_id, metadata, owner, version, updated.
+func (l layout) ownRow(s *offset.Stored, vs []any) {
 	num := func(v any) int64 {
 		n, _ := strconv.ParseInt(cellOf(v, column{kind: integer}).text, 10, 64)
 		return n

@@ -167,8 +167,9 @@ func (s *Store) lock(ctx context.Context, c *sqldb.Conn, group string, changes [
 		q := s.db.Build("SELECT ").Idents(s.columns()...).Add(" FROM ").Table(s.table)
 		s.where(q, group, partitions(chunk))
 		q.Add(s.db.Locking())
+		next := s.scanner()
 		err := c.Query(ctx, q, func(scan func(...any) error) error {
-			r, err := s.scan(scan)
+			r, err := next(scan)
 			rows = append(rows, r)
 			return err
 		})
