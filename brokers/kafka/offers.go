@@ -46,11 +46,35 @@ func newOffers(r *kmsg.ApiVersionsResponse) *offers {
 
 func (o *offers) has(key int, version int16) bool { return o.max[key] >= version }
 
-// product guesses the server's version from what it offers: nothing in the protocol tells it, and never the patch level.
+// product guesses the server's version from what it offers: nothing in the protocol tells it, and never the patch level. A server
+// that offers what no release does, as other makes do, has no version that could be told; how new its requests are, could.
 func product(r *kmsg.ApiVersionsResponse) string {
-	guess := kversion.FromApiVersionsResponse(r).VersionGuess()
-	if !strings.HasPrefix(guess, "v") && !strings.Contains(guess, " v") {
-		return "Kafka"
+	offered := kversion.FromApiVersionsResponse(r)
+	guess := offered.VersionGuess()
+	if v, exact := strings.CutPrefix(guess, "v"); exact {
+		return "Kafka " + v
 	}
-	return "Kafka " + strings.ReplaceAll(strings.TrimPrefix(guess, "v"), " v", " ")
+	if v, newer := strings.CutPrefix(guess, "at least v"); newer {
+		return "Kafka " + v + " or newer"
+	}
+	if v := newestOf(offered); v != "" {
+		return "Kafka (version not known, requests up to those of " + v + ")"
+	}
+	return "Kafka (version not known)"
+}
+
+// newestOf is the first release that knows all that is offered, "" where none does.
+func newestOf(offered *kversion.Versions) (release string) {
+	for _, name := range kversion.VersionStrings() { // the newest first
+		known, all := kversion.FromString(name), true
+		offered.EachMaxKeyVersion(func(key, most int16) {
+			v, ok := known.LookupMaxKeyVersion(key)
+			all = all && ok && v >= most
+		})
+		// Requests are given up in time, so that later ones do not know all of the earlier.
+		if all {
+			release = strings.TrimPrefix(name, "v")
+		}
+	}
+	return release
 }
