@@ -226,7 +226,33 @@ func (x *writing) check(ctx context.Context, p *repair.Plan) error {
 	if x.w.waitEmpty > 0 && !x.w.dryRun && errors.As(err, &no) && onlyLive(no) {
 		return nil
 	}
+	if err == nil {
+		x.overruled(ctx, p)
+	}
 	return err
+}
+
+// overruled says what the store would say against a write to a live group, before anybody agrees to it.
+func (x *writing) overruled(ctx context.Context, p *repair.Plan) {
+	guard, ok := x.place.Store.(offset.Guarded)
+	if !ok || !slices.Contains(x.w.allowed(), repair.AllowLive) {
+		return
+	}
+	ctx, cancel := x.f.step(ctx)
+	defer cancel()
+	for _, g := range p.Groups {
+		var changes []offset.Change
+		for _, it := range g.Items {
+			if it.Action != repair.Keep {
+				changes = append(changes, it.Change)
+			}
+		}
+		for _, o := range guard.Guard(ctx, g.Name, changes) {
+			if o.Allow == repair.AllowLive {
+				x.f.warn("%s", o.Text)
+			}
+		}
+	}
 }
 
 func onlyLive(no *repair.Refused) bool {

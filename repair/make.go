@@ -81,6 +81,9 @@ func (m *making) retries() {
 		return
 	}
 	for _, g := range m.plan.Groups {
+		if g.New {
+			continue
+		}
 		retry := inspect.RetryTopic(g.Name)
 		moved := slices.ContainsFunc(g.Items, func(it Item) bool { return inspect.IsRetry(it.Partition.Topic) })
 		said := slices.ContainsFunc(m.plan.NotSelected, func(s string) bool { return strings.HasPrefix(s, retry) })
