@@ -1,5 +1,5 @@
 // Command bench measures offsetctl as its users run it, whole process by whole process, beside other programs that do the
-// same job or a part of it: a bare kadm.Lag, Kafka's own kafka-consumer-groups, and kcat. Programs take turns, and what is
+// same job or a part of it: a bare kadm.Lag, Kafka's own kafka-consumer-groups, kcat, and RocketMQ's mqadmin. Programs take turns, and what is
 // printed are medians and their ratios: on a busy machine those mean something, milliseconds do not. Nothing is asserted.
 //
 //	make bench                                       everything, with the real Kafka

@@ -42,7 +42,7 @@ func (o *outcome) byName(name string) (cost, bool) {
 // rounds is how often a scene's programs run.
 type rounds struct{ quick, slow int }
 
-// play runs the programs in turn, each round beginning with another one, so that whatever else the machine does hits all alike.
+// play starts a scene's cluster and runs its programs.
 func (b *bench) play(s scene) (out *outcome, err error) {
 	broker := ""
 	if s.shape.Topics > 0 {
@@ -61,7 +61,11 @@ func (b *bench) play(s scene) (out *outcome, err error) {
 		}()
 		broker = c.Brokers[0]
 	}
-	programs := s.programs(broker)
+	return b.inTurns(s, s.programs(broker))
+}
+
+// inTurns runs the programs in turn, each round beginning with another one, so that whatever else the machine does hits all alike.
+func (b *bench) inTurns(s scene, programs []program) (*outcome, error) {
 	all := make([][]cost, len(programs))
 	for round := range b.rounds.quick {
 		for k := range programs {
@@ -76,7 +80,7 @@ func (b *bench) play(s scene) (out *outcome, err error) {
 			all[i] = append(all[i], c)
 		}
 	}
-	out = &outcome{scene: s}
+	out := &outcome{scene: s}
 	for i, p := range programs {
 		if len(all[i]) > 0 {
 			out.names, out.costs = append(out.names, p.name), append(out.costs, median(all[i]))
