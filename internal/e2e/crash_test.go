@@ -32,6 +32,11 @@ func (o *operator) start(args ...string) *running {
 	return r
 }
 
+// journal is a file of the operator's journal.
+func (o *operator) journal(name string) string {
+	return filepath.Join(o.dir, ".local", "state", "offsetctl", "journal", name)
+}
+
 // kill ends it as nothing else does: by SIGKILL.
 func (r *running) kill() {
 	r.o.t.Helper()
@@ -271,7 +276,7 @@ func TestFileKilledBeforeTheWrite(t *testing.T) {
 	c.must(l.Lock())
 	r := o.start("apply", "plan.json", "--yes", "--allow-skip", "--settle", "0")
 	c.until("the journal has the entry", func() bool {
-		es, _ := filepath.Glob(filepath.Join(o.dir, ".local/state/offsetctl/journal/*2.jsonl"))
+		es, _ := filepath.Glob(o.journal("*2.jsonl"))
 		return len(es) == 1
 	})
 	time.Sleep(100 * time.Millisecond)

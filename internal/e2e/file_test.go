@@ -83,9 +83,10 @@ func TestFileTorn(t *testing.T) {
 	topic := c.topic("f", 1, "retention.ms", "-1")
 	c.produce(topic, 0, 100, 0)
 	whole := entries(topic, map[int]string{0: "50"})
+	head, list, _ := strings.Cut(whole, "[")
 	for name, text := range map[string]string{
 		"empty": "", "cut": whole[:len(whole)/2], "more behind": whole + "{}", "another schema": strings.Replace(whole, "offsets/1", "offsets/9", 1),
-		"no JSON": "\x00\x01\x02", "no positions": "{}", "twice": strings.Replace(whole, "]}", ","+whole[strings.Index(whole, `{"group"`):], 1),
+		"no JSON": "\x00\x01\x02", "no positions": "{}", "twice": head + "[" + strings.TrimSuffix(list, "]}\n") + "," + list,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, path := fileStore(t, c)
@@ -151,8 +152,8 @@ func TestFileFullDisk(t *testing.T) {
 		if now, err := os.ReadFile(path); err != nil || string(now) != text {
 			t.Errorf("the file became %q (%v)", now, err)
 		}
-		for _, pattern := range []string{"jobs/.offsets*", ".local/state/offsetctl/journal/try-*"} {
-			if left, _ := filepath.Glob(filepath.Join(o.dir, pattern)); len(left) > 0 {
+		for _, pattern := range []string{filepath.Join(o.dir, "jobs", ".offsets*"), o.journal("try-*")} {
+			if left, _ := filepath.Glob(pattern); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 		}
@@ -175,7 +176,7 @@ func TestFileFullDisk(t *testing.T) {
 	// The entry has room, its result has none. The entry holds the reason twice: the command names it too.
 	c.must(os.WriteFile(path, []byte(entries(topic, map[int]string{0: "50"})), 0o644))
 	o.exits(0, append(reset, "--reason", "x")...)
-	entry, err := os.ReadFile(filepath.Join(o.dir, ".local/state/offsetctl/journal/000003.jsonl"))
+	entry, err := os.ReadFile(o.journal("000003.jsonl"))
 	c.must(err)
 	begin := bytes.IndexByte(entry, '\n') + 1
 	blocks := begin/512 + 2

@@ -99,7 +99,7 @@ func TestSQLUnsuitableTables(t *testing.T) {
 		}
 		d.has("SELECT * FROM "+other, "a b")
 		d.has("SELECT topic FROM "+floats, topic)
-		if es, _ := filepath.Glob(filepath.Join(o.dir, ".local/state/offsetctl/journal/*")); len(es) > 0 {
+		if es, _ := filepath.Glob(o.journal("*")); len(es) > 0 {
 			t.Errorf("the journal has %v", es)
 		}
 	})

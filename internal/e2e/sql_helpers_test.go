@@ -41,11 +41,11 @@ func everyEngine(t *testing.T, f func(t *testing.T, d *database)) {
 func openDatabase(t testing.TB, server string) *database {
 	t.Helper()
 	d := &database{t: t, scheme: server}
-	driver, dsn := "sqlite", ""
+	var driver, dsn string
 	switch server {
 	case "sqlite":
 		d.addr = filepath.Join(t.TempDir(), "job.db")
-		dsn = "file:" + d.addr + "?mode=rwc&_pragma=busy_timeout(5000)"
+		driver, dsn = "sqlite", "file:"+d.addr+"?mode=rwc&_pragma=busy_timeout(5000)"
 	case "postgres":
 		d.addr = testservers.Need(t, server).Addr["plain"]
 		driver, dsn = "pgx", "postgres://app:"+appSecret+"@"+d.addr+"/test?sslmode=disable&default_query_exec_mode=exec"
