@@ -70,7 +70,7 @@ func mute(t *testing.T) string {
 func TestBR49NothingThere(t *testing.T) {
 	closed := closedPort(t)
 	says(t, tryOpen(t, "kafka://"+closed, nil), offset.ErrUnreachable, closed, "connect", "refused", "is a broker listening")
-	says(t, tryOpen(t, "kafka://no-such-host.invalid:9092", nil), offset.ErrUnreachable, "no-such-host.invalid:9092", "dns", "no such host")
+	says(t, tryOpen(t, "kafka://no-such-host.invalid:9092", nil), offset.ErrUnreachable, "no-such-host.invalid:9092", "dns")
 	other := closedPort(t)
 	says(t, tryOpen(t, "kafka://"+closed+","+other, nil), offset.ErrUnreachable, "no bootstrap server answers", closed, other)
 }
@@ -134,7 +134,7 @@ func TestBR49Login(t *testing.T) {
 func TestBR49Advertised(t *testing.T) {
 	gone := closedPort(t)
 	for host, texts := range map[string][]string{
-		"no-such-host.invalid": {"broker 2 advertises itself as no-such-host.invalid:9092", "dns", "no such host", "advertised.listeners"},
+		"no-such-host.invalid": {"broker 2 advertises itself as no-such-host.invalid:9092", "dns", "advertised.listeners"},
 		gone:                   {"broker 2 advertises itself as " + gone, "connect", "refused"},
 	} {
 		f := fake(t, kfake.NumBrokers(3), kfake.ClusterID("fake"))
