@@ -71,9 +71,12 @@ func newestOf(offered *kversion.Versions) (release string) {
 			v, ok := known.LookupMaxKeyVersion(key)
 			all = all && ok && v >= most
 		})
-		// Requests are given up in time, so that later ones do not know all of the earlier.
-		if all {
+		// Requests are given up in time, so that the newest releases may not know all of the older ones.
+		switch {
+		case all:
 			release = strings.TrimPrefix(name, "v")
+		case release != "":
+			return release
 		}
 	}
 	return release
