@@ -134,17 +134,17 @@ func (d *DB) Explain(doing string, err error) error {
 			m = meanings[away]
 		}
 	}
-	if c == denied && d.Dialect != SQLite && !strings.Contains(d.key, "tls=on") {
+	if c == denied && d.Dialect != SQLite && !d.encrypted {
 		m.next += "; a user who must come encrypted gets the same answer without tls=on"
 	}
-	cause := plainer{err}
+	cause := plainError{err}
 	switch {
 	case m.kind == nil && m.next == "":
 		return fmt.Errorf("%s: %s: %s: %w", d.name, doing, m.text, cause)
 	case m.kind == nil:
 		return fmt.Errorf("%s: %s: %s (%w); %s", d.name, doing, m.text, cause, m.next)
 	}
-	return fmt.Errorf("%s: %s: %s (%w); %s", d.name, doing, m.text, kindOf{m.kind, cause}, m.next)
+	return fmt.Errorf("%s: %s: %s (%w); %s", d.name, doing, m.text, kindError{m.kind, cause}, m.next)
 }
 
 // transport tells errors of TLS from those of programs.
@@ -153,17 +153,17 @@ func transport(err error) bool {
 	return strings.Contains(text, "tls:") || strings.Contains(text, "x509:") || strings.Contains(text, "TLS")
 }
 
-// plainer is an error in one line.
-type plainer struct{ err error }
+// plainError is an error in one line.
+type plainError struct{ err error }
 
-func (p plainer) Error() string { return strings.Join(strings.Fields(p.err.Error()), " ") }
-func (p plainer) Unwrap() error { return p.err }
+func (p plainError) Error() string { return strings.Join(strings.Fields(p.err.Error()), " ") }
+func (p plainError) Unwrap() error { return p.err }
 
-// kindOf gives a cause its kind without saying it twice.
-type kindOf struct{ kind, cause error }
+// kindError gives a cause its kind without saying it twice.
+type kindError struct{ kind, cause error }
 
-func (k kindOf) Error() string   { return k.cause.Error() }
-func (k kindOf) Unwrap() []error { return []error{k.kind, k.cause} }
+func (k kindError) Error() string   { return k.cause.Error() }
+func (k kindError) Unwrap() []error { return []error{k.kind, k.cause} }
 
 func configError(name string, err error) error {
 	return fmt.Errorf("%s: %w: %w", name, offset.ErrConfig, err)

@@ -22,7 +22,7 @@ func mysqlOpening(a address.Address) (opening, error) {
 	if err != nil {
 		return opening{}, err
 	}
-	return opening{MySQL, serverKey(a), serverName(a), func() (*sql.DB, error) {
+	return opening{MySQL, serverKey(a), serverName(a), secure != nil, func() (*sql.DB, error) {
 		c := mysql.NewConfig()
 		c.Net, c.Addr, c.DBName = "tcp", a.Hosts[0], a.Path
 		c.User, c.Passwd = a.Get("user"), a.Get("password")

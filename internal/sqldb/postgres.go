@@ -19,7 +19,7 @@ func postgresOpening(a address.Address) (opening, error) {
 	if err != nil {
 		return opening{}, err
 	}
-	return opening{Postgres, serverKey(a), serverName(a), func() (*sql.DB, error) {
+	return opening{Postgres, serverKey(a), serverName(a), secure != nil, func() (*sql.DB, error) {
 		host, port, err := net.SplitHostPort(a.Hosts[0])
 		if err != nil {
 			return nil, err

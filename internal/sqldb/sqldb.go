@@ -27,6 +27,8 @@ type pool struct {
 	name  string
 	sql   *sql.DB
 	users int
+
+	encrypted bool
 }
 
 var (
@@ -65,7 +67,7 @@ func acquire(a address.Address, create bool) (*pool, error) {
 			return nil, fmt.Errorf("%s: %w: %w", o.name, offset.ErrConfig, err)
 		}
 		db.SetMaxIdleConns(4)
-		p = &pool{Dialect: o.dialect, key: o.key, name: o.name, sql: db}
+		p = &pool{Dialect: o.dialect, key: o.key, name: o.name, sql: db, encrypted: o.encrypted}
 		pools[o.key] = p
 	}
 	p.users++
@@ -76,6 +78,7 @@ func acquire(a address.Address, create bool) (*pool, error) {
 type opening struct {
 	dialect   Dialect
 	key, name string
+	encrypted bool
 	open      func() (*sql.DB, error)
 }
 

@@ -20,15 +20,15 @@ func sqliteOpening(a address.Address, create bool) (opening, error) {
 	if err != nil {
 		return opening{}, configError("sqlite:"+a.Path, err)
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	mode := "rw"
 	if create {
 		mode = "rwc"
 	}
 	dsn := "file:" + escapePath(path) + "?mode=" + mode + "&_txlock=immediate&_pragma=busy_timeout(" + fmt.Sprint(lockWait.Milliseconds()) + ")&_pragma=synchronous(FULL)"
-	return opening{SQLite, "sqlite\x00" + mode + "\x00" + path, "sqlite:" + a.Path, func() (*sql.DB, error) { return sql.Open("sqlite", dsn) }}, nil
+	return opening{SQLite, "sqlite\x00" + mode + "\x00" + path, "sqlite:" + a.Path, false, func() (*sql.DB, error) { return sql.Open("sqlite", dsn) }}, nil
 }
 
 // escapePath keeps what is special in a URI from ending the path.
