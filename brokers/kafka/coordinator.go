@@ -28,6 +28,7 @@ var patience = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 20
 
 // find answers each group's coordinator, in order; what is not known yet is looked up, all of it side by side.
 func (c *Cluster) find(ctx context.Context, groups []string) []*coordinator {
+	c.warm()
 	out := make([]*coordinator, len(groups))
 	var mine []*coordinator
 	var names []string

@@ -26,6 +26,8 @@ type Cluster struct {
 	dial *dialer
 	boot *kgo.Broker // the bootstrap connection
 
+	warming *warming
+
 	offers  atomic.Pointer[offers]
 	table   atomic.Pointer[table]
 	mu      sync.Mutex
@@ -58,7 +60,7 @@ func open(ctx context.Context, env offset.Env, a address.Address, extra ...kgo.O
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a, err)
 	}
-	c := &Cluster{env: env, dial: &dialer{boot: a.Hosts, tls: conf, sasl: a.Get("sasl"), now: env.Now}}
+	c := &Cluster{env: env, warming: newWarming(), dial: &dialer{boot: a.Hosts, tls: conf, sasl: a.Get("sasl"), now: env.Now}}
 	seed := bootstrap
 	if len(a.Hosts) == 1 {
 		seed = a.Hosts[0]
@@ -81,7 +83,7 @@ func open(ctx context.Context, env offset.Env, a address.Address, extra ...kgo.O
 	}
 	c.boot = c.cl.SeedBrokers()[0]
 	if err := c.connect(ctx); err != nil {
-		c.cl.Close()
+		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
@@ -108,7 +110,9 @@ func (c *Cluster) connect(ctx context.Context) error {
 
 // Close ends all connections.
 func (c *Cluster) Close() error {
+	wait := c.warming.end()
 	c.cl.Close()
+	wait()
 	return nil
 }
 

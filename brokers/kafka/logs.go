@@ -36,6 +36,7 @@ const staleLeader = time.Second
 func (c *Cluster) Logs(ctx context.Context, qs []offset.LogQuery) []offset.Result[offset.Log] {
 	l := &logAsk{c: c, qs: qs, out: make([]offset.Result[offset.Log], len(qs)), got: make([]uint8, len(qs))}
 	l.prepare()
+	c.warm()
 	left, again := l.route(ctx, l.all())
 	l.ask(ctx, left)
 	again = append(again, l.failed(left)...)
