@@ -273,11 +273,16 @@ func (a *applying) end(ctx context.Context) {
 
 // detached is a context that an interruption does not end, only the time limit of one step.
 func (a *applying) detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return a.detachedFor(ctx, 0)
+}
+
+// detachedFor is detached with a longer limit.
+func (a *applying) detachedFor(ctx context.Context, longer time.Duration) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
 	if a.Timeout <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, a.Timeout)
+	return context.WithTimeout(ctx, a.Timeout+longer)
 }
 
 func (a *applying) progress(stage string, done, total int) {

@@ -360,3 +360,36 @@ func TestAWrittenYesThatCannotBeReadBackIsNotKnown(t *testing.T) {
 		t.Errorf("%v, %q", err, a.Outcomes[0].Text)
 	}
 }
+
+// deadlines notes how long a write may take.
+type deadlines struct {
+	offset.Store
+	left time.Duration
+}
+
+func (d *deadlines) Write(ctx context.Context, group string, cs []offset.Change) []offset.Result[offset.Stored] {
+	if at, ok := ctx.Deadline(); ok {
+		d.left = time.Until(at)
+	}
+	return d.Store.Write(ctx, group, cs)
+}
+
+// The members of a live group are watched for longer than one step takes otherwise.
+func TestAWriteToALiveGroupMayTakeLonger(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		w := ownStore()
+		partitions(w, "orders", 1)
+		r := runner(t, w, nil)
+		d := &deadlines{Store: r.Store}
+		r.Store, r.Timeout = d, 30*time.Second
+		if live {
+			r.Allowed = Allowed{AllowLive}
+		}
+		if _, err := r.Apply(t.Context(), mustPlan(t, report(t, w), to(20))); err != nil {
+			t.Fatal(err)
+		}
+		if d.left <= 0 || d.left > 30*time.Second != live {
+			t.Errorf("live %v: %s", live, d.left)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/offsetctl/offsetctl/offset"
 )
@@ -67,9 +68,17 @@ func (a *applying) split(g *Group, cs []offset.Change) [][]offset.Change {
 	return parts(cs, a.caps.Together)
 }
 
+// watched is how much longer a write to a live group may take: its store watches the members until they have moved, which takes
+// up to a minute.
+const watched = 2 * time.Minute
+
 // send is one write.
 func (a *applying) send(ctx context.Context, g *Group, cs []offset.Change) []Outcome {
-	ctx, cancel := a.detached(ctx)
+	longer := time.Duration(0)
+	if a.Allowed.Has(AllowLive) {
+		longer = watched
+	}
+	ctx, cancel := a.detachedFor(ctx, longer)
 	defer cancel()
 	var res []offset.Result[offset.Stored]
 	switch {

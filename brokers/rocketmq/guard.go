@@ -64,7 +64,7 @@ func (on online) names() string {
 // objectLive says what a write could do to connected clients.
 func (w *writing) objectLive(ctx context.Context, on online, masters []remoting.Broker, at []int) offset.Objection {
 	o := offset.Objection{Allow: allowLive}
-	o.Text = fmt.Sprintf("group %s is being consumed by %d clients (%s), which hold their positions in memory", w.group, len(on.clients), on.names())
+	o.Text = fmt.Sprintf("group %s is being consumed by its clients, which hold their positions in memory (%d: %s)", w.group, len(on.clients), on.names())
 	for _, b := range masters {
 		keeps, err := w.keepsResets(ctx, b)
 		if err != nil {

@@ -199,7 +199,7 @@ func TestGuard(t *testing.T) {
 		old := strings.HasSuffix(t.Name(), "4.9.7")
 		b.Connect("g", remotingtest.Client{ID: "c1", Filters: map[string]string{"orders": "*"}})
 		o := guard(at(20))
-		if len(o) != 1 || o[0].Allow != allowLive || !strings.Contains(o[0].Text, "1 clients (c1)") {
+		if len(o) != 1 || o[0].Allow != allowLive || !strings.Contains(o[0].Text, "in memory (1: c1)") {
 			t.Fatalf("%+v", o)
 		}
 		if says := strings.Contains(o[0].Text, "overwritten"); says {
