@@ -30,7 +30,7 @@ Applying the same plan again goes on where it stopped: what is already there is 
 ` + exitCodesHelp(),
 		Example: `  offsetctl apply plan.json
   offsetctl apply plan.json --yes --reason INC-4711`,
-		Args: exactArgs(1, "the plan's file"),
+		Args: oneArg("the plan's file"),
 		RunE: func(c *cobra.Command, args []string) error { return runApply(c.Context(), f, &w, args[0], clamp) },
 	}
 	c.Flags().BoolVar(&clamp, "clamp", false, "move a target that retention has passed to the log start")
@@ -83,7 +83,7 @@ func readPlan(file string) ([]byte, error) {
 		return nil, err
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxPlan+1))
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	if len(b) > maxPlan {

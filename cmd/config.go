@@ -44,18 +44,18 @@ journal come from one of them together, or the command is refused.`,
 			RunE: func(*cobra.Command, []string) error { return listContexts(f) }},
 		&cobra.Command{Use: "current-context", Short: "Say which context is used where none is named", Args: noArgs, Example: "  offsetctl config current-context",
 			RunE: func(*cobra.Command, []string) error { return currentContext(f) }},
-		&cobra.Command{Use: "use-context NAME", Short: "Make a context the current one", Args: exactArgs(1, "the context's name"), Example: "  offsetctl config use-context prod-eu",
+		&cobra.Command{Use: "use-context NAME", Short: "Make a context the current one", Args: oneArg("the context's name"), Example: "  offsetctl config use-context prod-eu",
 			ValidArgsFunction: f.completeContexts,
 			RunE: func(_ *cobra.Command, args []string) error {
 				return editConfig(f, func(b []byte) ([]byte, error) { return config.UseContext(b, args[0]) }, "current context: "+args[0])
 			}},
-		&cobra.Command{Use: "delete-context NAME", Short: "Take a context out of the file", Args: exactArgs(1, "the context's name"), Example: "  offsetctl config delete-context old",
+		&cobra.Command{Use: "delete-context NAME", Short: "Take a context out of the file", Args: oneArg("the context's name"), Example: "  offsetctl config delete-context old",
 			ValidArgsFunction: f.completeContexts,
 			RunE: func(_ *cobra.Command, args []string) error {
 				return editConfig(f, func(b []byte) ([]byte, error) { return config.DeleteContext(b, args[0]) }, "deleted context "+args[0])
 			}},
 		newSetContext(f),
-		&cobra.Command{Use: "forget-broker NAME", Short: "Miss a broker no more that was retired", Args: exactArgs(1, "the broker's name"),
+		&cobra.Command{Use: "forget-broker NAME", Short: "Miss a broker no more that was retired", Args: oneArg("the broker's name"),
 			Long: `Takes a broker out of those that the context expects (brokers:), and out of those that earlier runs saw: a RocketMQ broker that
 is dead leaves no trace in its cluster's metadata, so what was seen once is missed until it is forgotten.`,
 			Example: "  offsetctl --context prod-eu config forget-broker 4\n  offsetctl --broker rocketmq://ns1:9876 config forget-broker broker-b",
@@ -98,7 +98,7 @@ func newSetContext(f *factory) *cobra.Command {
 	var x config.Context
 	var use bool
 	c := &cobra.Command{
-		Use: "set-context NAME", Short: "Add a context, or replace it as a whole", Args: exactArgs(1, "the context's name"),
+		Use: "set-context NAME", Short: "Add a context, or replace it as a whole", Args: oneArg("the context's name"),
 		Long: "Adds a context with the addresses of --broker and --store, or replaces it as a whole. Passwords are given by reference: password=env:NAME,\npassword=file:PATH or password=command:LINE.",
 		Example: `  offsetctl config set-context prod-eu --broker 'kafka://k1:9093?tls=on&sasl=plain&user=me&password=env:PW' --protected
   offsetctl config set-context local --broker kafka://localhost:9092 --use`,

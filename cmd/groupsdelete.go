@@ -19,7 +19,7 @@ back, not the group's settings. It is also the only way to be rid of an orphan i
 
 ` + exitCodesHelp(),
 		Example: "  offsetctl groups delete old-job --dry-run\n  offsetctl groups delete old-job --yes --reason retired",
-		Args:    exactArgs(1, "one group"),
+		Args:    oneArg("one group"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runGroupsDelete(c.Context(), f, &w, args[0])
 		},

@@ -108,7 +108,7 @@ func parseVerdicts(flag, s string) ([]inspect.Verdict, error) {
 	return slices.Compact(out), nil
 }
 
-func (o *inspectOptions) parse(f *factory) (err error) {
+func (o *inspectOptions) parse() (err error) {
 	if !slices.Contains([]string{"", "group", "topic", "partition"}, o.by) {
 		return usagef("--by is group, topic or partition, not %q", o.by)
 	}
@@ -204,12 +204,11 @@ type looking struct {
 	policy inspect.Policy
 	place  *place
 	format string
-	head   render.Header
 	warned bool // of what may lose the positions
 }
 
 func runInspect(ctx context.Context, f *factory, o *inspectOptions) error {
-	if err := o.parse(f); err != nil {
+	if err := o.parse(); err != nil {
 		return err
 	}
 	format, err := f.format("table", "wide", "json", "yaml", "csv", "prometheus")

@@ -148,10 +148,10 @@ func (f *factory) flags(root *cobra.Command) {
 	p.BoolVar(&g.noInput, "no-input", false, "never ask; what needs a yes is refused without --yes (CI=true does the same)")
 }
 
-// exactArgs is cobra's check with our exit code.
-func exactArgs(n int, what string) cobra.PositionalArgs {
+// oneArg wants exactly one argument, which is what.
+func oneArg(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) != 1 {
 			return usagef("%s takes %s (see: %s --help)", c.CommandPath(), what, c.CommandPath())
 		}
 		return nil

@@ -177,11 +177,11 @@ func (s *selection) there(sv *inspect.Survey) error {
 	if len(s.topics) == 0 {
 		return nil
 	}
+	if slices.ContainsFunc(sv.Topology.Topics, func(t offset.Topic) bool { return t.Err != nil }) {
+		return nil
+	}
 	var all []offset.Partition
 	for _, t := range sv.Topology.Topics {
-		if t.Err != nil {
-			return nil
-		}
 		for _, l := range t.Logs {
 			all = append(all, l.Partition)
 		}
