@@ -162,7 +162,7 @@ func (x *writing) copyPlan(ctx context.Context, o *copyOptions, from copySide, f
 	now := x.f.sys.Now()
 	sctx, cancel := x.f.step(ctx)
 	defer cancel()
-	src, err := inspect.Take(sctx, from.broker, from.place.Store, from.place.own, inspect.Ask{Groups: []string{o.fromGroup}, Topics: o.sel.topicNames(), Select: o.sel.matcher(), Isolation: x.iso, Now: now})
+	src, err := inspect.Take(sctx, from.broker, from.place.Store, from.place.own, inspect.Ask{Groups: []string{o.fromGroup}, Topics: o.sel.topicNames(), Select: o.sel.matcher(), Brokers: o.sel.parsed.Brokers(), Isolation: x.iso, Now: now})
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (x *writing) copyPlan(ctx context.Context, o *copyOptions, from copySide, f
 	}
 	dctx, cancel := x.f.step(ctx)
 	defer cancel()
-	dst, err := inspect.Take(dctx, x.broker, x.place.Store, x.place.own, inspect.Ask{Groups: []string{o.toGroup}, Topics: targetTopics(src, opts), Isolation: x.iso, Prove: true, Now: now})
+	dst, err := inspect.Take(dctx, x.broker, x.place.Store, x.place.own, inspect.Ask{Groups: []string{o.toGroup}, Topics: targetTopics(src, opts), Brokers: o.sel.parsed.Brokers(), Isolation: x.iso, Prove: true, Now: now})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/offsetctl/offsetctl/inspect"
@@ -59,11 +60,27 @@ type copying struct {
 	left    []string
 }
 
+// shareBroker tells whether two answers are of one cluster where its name does not: every RocketMQ cluster may be called
+// DefaultCluster.
+func shareBroker(a, b offset.Topology) bool {
+	return slices.ContainsFunc(a.Brokers, func(x offset.Server) bool {
+		return x.Addr != "" && slices.ContainsFunc(b.Brokers, func(y offset.Server) bool { return y.Name == x.Name && y.Addr == x.Addr })
+	})
+}
+
 func (c *copying) places(to *inspect.Report) {
 	f, t := c.from.Survey, to.Survey
 	same := f.Topology.Cluster == t.Topology.Cluster
 	if f.Topology.Cluster == "" && t.Topology.Cluster == "" {
 		same = c.o.FromBroker == c.o.Origin.Broker
+	}
+	if same && !strings.HasPrefix(f.Topology.Product, "Kafka") { // whose clusters' ids are their own
+		same = c.o.FromBroker == c.o.Origin.Broker || shareBroker(f.Topology, t.Topology)
+	}
+	for _, x := range c.from.Findings {
+		if x.Verdict == inspect.Unknown {
+			c.reasons = append(c.reasons, Reason{Cause: CauseUnknown, Text: "at the source, " + x.Text, Next: "bring it back, or name what shall be copied of the others: -t TOPIC@BROKER"})
+		}
 	}
 	if len(c.from.Groups) != 1 || len(to.Groups) != 1 {
 		c.reasons = append(c.reasons, Reason{Cause: CauseSeveral, Text: "a copy has one group as its source and one as its target", Next: "name them with --from-group and --to-group"})

@@ -323,3 +323,27 @@ func TestRocketMQRoundTrips(t *testing.T) {
 		}
 	}
 }
+
+// Two clusters of RocketMQ have one name as often as not: numbers of one mean nothing on the other all the same, and half a cluster
+// is not copied.
+func TestRocketMQCopyBetweenClusters(t *testing.T) {
+	r, other := fakeRocketOf(t, remotingtest.Options{}, ""), fakeRocketOf(t, remotingtest.Options{}, "")
+	for _, x := range []*fakeRocket{r, other} {
+		a, b := x.both("orders", 1, "g")
+		a.Fill("orders", 0, 0, 20, time.Now())
+		b.Fill("orders", 0, 0, 20, time.Now())
+	}
+	r.Broker("broker-a").SetOffset("g", "orders", 0, 5)
+	r.Broker("broker-b").SetOffset("g", "orders", 0, 6)
+	args := []string{"copy", "--from-broker", r.url, "--broker", other.url, "--from-group", "g", "--to-group", "g", "-t", "orders", "--yes", "--new-group"}
+	r.exits(4, args...).says("different clusters", "--translate")
+	if _, ok := other.Broker("broker-a").Offset("g", "orders", 0); ok {
+		t.Error("written")
+	}
+	r.exits(0, append(args, "--translate", "none")...).says("written 2 of 2")
+	r.exits(0, "inspect", "-g", "g", "-t", "orders")
+	r.Broker("broker-b").Kill()
+	r.exits(4, "copy", "--from-group", "g", "--to-group", "h", "-t", "orders", "--yes", "--new-group", "--create-group").says("broker-b")
+	r.Broker("broker-a").Group("h")
+	r.exits(0, "copy", "--from-group", "g", "--to-group", "h", "-t", "orders@broker-a", "--yes", "--new-group").says("written 1 of 1")
+}

@@ -274,3 +274,42 @@ func TestRocketMQProxyForNameServer(t *testing.T) {
 	o.exits(2, "inspect", "-g", "g", "-t", "t", "--broker", "rocketmq://"+s.Addr["proxy"]).says("no name server", "proxy")
 	o.exits(2, "groups", "--broker", "rocketmq://"+s.Addr["proxy"]).says("no name server", "proxy")
 }
+
+// A live group goes to a time on both versions: half of its messages are read again.
+func TestRocketMQTimeOfALiveGroup(t *testing.T) {
+	everyRocket(t, func(t *testing.T, r *rocket) {
+		topic, group := r.Topic("time", 2, "broker-a"), r.Group("time")
+		one, two := queue(topic, "broker-a", 0), queue(topic, "broker-a", 1)
+		var between time.Time
+		for i := range 2 {
+			if i == 1 {
+				time.Sleep(100 * time.Millisecond)
+				between = time.Now().UTC()
+				time.Sleep(100 * time.Millisecond)
+			}
+			r.Produce(one, 10, "x", "")
+			r.Produce(two, 10, "x", "")
+		}
+		var seen atomic.Int64
+		r.Consume(group, topic, "*", &seen)
+		rockets.Eventually(t, time.Minute, func() string {
+			a, _ := r.Stored(group, one)
+			b, _ := r.Stored(group, two)
+			if a != 20 || b != 20 {
+				return fmt.Sprint("the consumer is at ", a, " and ", b)
+			}
+			return ""
+		})
+		before := seen.Load()
+		r.exits(0, "reset", "-g", group, "-t", topic, "--to-time", between.Format("2006-01-02T15:04:05.000Z"), "--yes", "--allow-live").says("warning: group .* is being consumed by its clients, .*1: ", "written 2 of 2")
+		rockets.Eventually(t, 30*time.Second, func() string {
+			if n := seen.Load() - before; n < 20 {
+				return fmt.Sprintf("called written, and %d of 20 messages were read again", n)
+			}
+			return ""
+		})
+		if n := seen.Load() - before; n != 20 {
+			t.Errorf("%d messages were read again, want 20", n)
+		}
+	})
+}
