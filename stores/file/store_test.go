@@ -99,7 +99,7 @@ func TestStore(t *testing.T) {
 
 func rounds() int {
 	if testing.Short() {
-		return 100
+		return 50
 	}
 	return 1000
 }

@@ -82,7 +82,16 @@ func TestSQLiteOwnTable(t *testing.T) {
 		Down: func(t testing.TB, env offset.Env) (offset.Store, error) {
 			return Open(context.Background(), env, parse(t, "sqlite:"+t.TempDir()+"/none.db"))
 		},
+		Rounds: rounds(),
 	})
+}
+
+// rounds of the race; each one syncs the disk twice.
+func rounds() int {
+	if testing.Short() {
+		return 50
+	}
+	return 1000
 }
 
 func TestSQLiteUsersTable(t *testing.T) {
@@ -99,7 +108,8 @@ func TestSQLiteUsersTable(t *testing.T) {
 			}
 			exec(t, db, `INSERT INTO "my ""offsets"("group", topic, partid, "offset") VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET "offset"=excluded."offset"`, group, p.Topic, p.Index, string(raw))
 		},
-		Bad: badText,
+		Bad:    badText,
+		Rounds: rounds(),
 	})
 }
 
