@@ -47,10 +47,19 @@ func (t *taking) finish(ctx context.Context, answers []offset.Answer, described 
 		if t.sv.Own && g.Err == nil && g.Group.Err == nil && g.Group.Value.Phase == offset.Missing && nothingThere(own) {
 			g.Near = t.nearGroup(ctx, name)
 		}
+		if !t.sv.Own && t.ask.Topics != nil && g.Err == nil && nothingThere(own) {
+			g.Elsewhere = t.storedElsewhere(ctx, name)
+		}
 		kept = append(kept, own...)
 		t.sv.Groups = append(t.sv.Groups, g)
 	}
 	t.sv.Lines = kept
+}
+
+// storedElsewhere: a store knows a group by what it has stored alone, and these topics are not all there may be.
+func (t *taking) storedElsewhere(ctx context.Context, group string) bool {
+	a := t.store.Read(ctx, []offset.Query{{Group: group}})
+	return len(a) == 1 && a[0].Err == nil && len(a[0].Others) > 0
 }
 
 // beyondBrokers leaves out the gaps that a missing broker makes, where it is listed as missing: it has a finding of its own.

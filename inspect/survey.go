@@ -59,6 +59,8 @@ type GroupLine struct {
 	Err   error // nothing could be read of what it stored
 	Gaps  []error
 	Near  string // a group with a name much like it, where this one does not exist
+
+	Elsewhere bool // nothing is stored for the topics that were named, and something for others; only of a store that is not the broker's
 }
 
 // Survey is everything that was measured, nothing judged. Lines are sorted by group and partition; a group without any line has nothing stored.

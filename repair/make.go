@@ -139,7 +139,7 @@ func (m *making) group(gr *inspect.GroupReport) {
 	if len(g.Items) == 0 {
 		return
 	}
-	g.New = !stored && (!m.sv.Own || gr.Group.Err == nil && gr.Group.Value.Phase == offset.Missing)
+	g.New = !stored && !gr.Elsewhere && (!m.sv.Own || gr.Group.Err == nil && gr.Group.Value.Phase == offset.Missing)
 	m.plan.NewGroups = m.plan.NewGroups || g.New
 	m.plan.Groups = append(m.plan.Groups, g)
 }
