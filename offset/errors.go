@@ -17,3 +17,11 @@ var (
 	ErrUnsupported = errors.New("is not possible there")             // nothing written
 	ErrConfig      = errors.New("is not configured rightly")         // an address, option or table that cannot work as it is
 )
+
+// As gives err its kind without saying it: for sentences that already tell what is wrong.
+func As(kind, err error) error { return &kindError{kind, err} }
+
+type kindError struct{ kind, err error }
+
+func (e *kindError) Error() string   { return e.err.Error() }
+func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }

@@ -231,7 +231,7 @@ func (d *describing) settle(ctx context.Context, i int) {
 	case s.moved:
 		r.Err = fmt.Errorf("group %s: its coordinator %w: it is moving to another broker", name, offset.ErrUnreachable)
 	case s.other:
-		r.Err = fmt.Errorf("group %s is of a kind that cannot be described: %w", name, offset.ErrUnsupported)
+		r.Err = offset.As(offset.ErrUnsupported, fmt.Errorf("group %s is of a kind that cannot be described", name))
 	case s.missing == 0:
 		r.Err = leftOut("group " + name)
 	default:

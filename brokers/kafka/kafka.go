@@ -54,7 +54,7 @@ func Open(ctx context.Context, env offset.Env, a address.Address) (offset.Broker
 func open(ctx context.Context, env offset.Env, a address.Address, extra ...kgo.Opt) (*Cluster, error) {
 	conf, err := a.TLS()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", a, err, offset.ErrConfig)
+		return nil, offset.As(offset.ErrConfig, fmt.Errorf("%s: %w", a, err))
 	}
 	mech, err := login(a)
 	if err != nil {
@@ -79,7 +79,7 @@ func open(ctx context.Context, env offset.Env, a address.Address, extra ...kgo.O
 		opts = append(opts, kgo.SASL(located{mech, c.dial}))
 	}
 	if c.cl, err = kgo.NewClient(append(opts, extra...)...); err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", a, err, offset.ErrConfig)
+		return nil, offset.As(offset.ErrConfig, fmt.Errorf("%s: %w", a, err))
 	}
 	c.boot = c.cl.SeedBrokers()[0]
 	if err := c.connect(ctx); err != nil {

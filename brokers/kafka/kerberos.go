@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -22,7 +23,7 @@ func kerberosLogin(a address.Address) (sasl.Mechanism, error) {
 	}
 	conf, err := config.Load(file)
 	if err != nil {
-		return nil, fmt.Errorf("sasl=kerberos: the configuration %s cannot be read (option krb5-conf): %w: %w", file, err, offset.ErrConfig)
+		return nil, offset.As(offset.ErrConfig, fmt.Errorf("sasl=kerberos: the configuration %s cannot be read (option krb5-conf): %w", file, err))
 	}
 	user, realm, _ := strings.Cut(a.Get("user"), "@")
 	if r := a.Get("realm"); r != "" {
@@ -32,7 +33,7 @@ func kerberosLogin(a address.Address) (sasl.Mechanism, error) {
 		realm = conf.LibDefaults.DefaultRealm
 	}
 	if user == "" || realm == "" {
-		return nil, fmt.Errorf("sasl=kerberos needs the option user, and realm where %s has no default realm: %w", file, offset.ErrConfig)
+		return nil, offset.As(offset.ErrConfig, fmt.Errorf("sasl=kerberos needs the option user, and realm where %s has no default realm", file))
 	}
 	auth := kerberos.Auth{Service: a.Get("service")}
 	if auth.Service == "" {
@@ -42,13 +43,13 @@ func kerberosLogin(a address.Address) (sasl.Mechanism, error) {
 	case a.Get("keytab") != "":
 		kt, err := keytab.Load(a.Get("keytab"))
 		if err != nil {
-			return nil, fmt.Errorf("sasl=kerberos: option keytab: %w: %w", err, offset.ErrConfig)
+			return nil, offset.As(offset.ErrConfig, fmt.Errorf("sasl=kerberos: option keytab: %w", err))
 		}
 		auth.Client = client.NewWithKeytab(user, realm, kt, conf)
 	case a.Get("password") != "":
 		auth.Client = client.NewWithPassword(user, realm, a.Get("password"), conf)
 	default:
-		return nil, fmt.Errorf("sasl=kerberos needs the option keytab or password: %w", offset.ErrConfig)
+		return nil, offset.As(offset.ErrConfig, errors.New("sasl=kerberos needs the option keytab or password"))
 	}
 	return auth.AsMechanismWithClose(), nil
 }

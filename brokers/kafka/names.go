@@ -17,7 +17,7 @@ const (
 // badGroup is why Kafka can have no group of this name, nil where it can.
 func badGroup(name string) error {
 	if len(name) > longestGroup || !utf8.ValidString(name) {
-		return fmt.Errorf("group %q: Kafka cannot hold such a name: %w", name, offset.ErrUnsupported)
+		return offset.As(offset.ErrUnsupported, fmt.Errorf("group %q: Kafka cannot hold such a name", name))
 	}
 	return nil
 }
@@ -26,9 +26,9 @@ func badGroup(name string) error {
 func badPartition(p offset.Partition) error {
 	switch {
 	case p.Broker != "":
-		return fmt.Errorf("%v: a Kafka partition has no broker's name: %w", p, offset.ErrUnsupported)
+		return offset.As(offset.ErrUnsupported, fmt.Errorf("%v: a Kafka partition has no broker's name", p))
 	case p.Topic == "" || p.Topic == "." || p.Topic == ".." || len(p.Topic) > longestTopic || strings.ContainsFunc(p.Topic, notInTopics):
-		return fmt.Errorf("topic %q: Kafka cannot have a topic of this name (at most %d of letters, digits, dot, underscore and minus): %w", p.Topic, longestTopic, offset.ErrUnsupported)
+		return offset.As(offset.ErrUnsupported, fmt.Errorf("topic %q: Kafka cannot have a topic of this name (at most %d of letters, digits, dot, underscore and minus)", p.Topic, longestTopic))
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func (p *permitting) topicRights(r *kmsg.MetadataResponse, name string, describe
 		case t.ErrorCode != 0:
 			err = refused("topic "+name, "DESCRIBE", t.ErrorCode, nil)
 		case t.AuthorizedOperations == noRights:
-			err = fmt.Errorf("topic %s: the broker does not tell the rights on it: %w", name, offset.ErrUnsupported)
+			err = offset.As(offset.ErrUnsupported, fmt.Errorf("topic %s: the broker does not tell the rights on it", name))
 		}
 		if err != nil {
 			describe.Err, configs.Err, read.Err = err, err, err

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,7 +26,7 @@ func login(a address.Address) (sasl.Mechanism, error) {
 	switch kind {
 	case "plain", "scram-sha-256", "scram-sha-512", "aws-msk-iam":
 		if user == "" || password == "" {
-			return nil, fmt.Errorf("sasl=%s needs the options user and password: %w", kind, offset.ErrConfig)
+			return nil, offset.As(offset.ErrConfig, fmt.Errorf("sasl=%s needs the options user and password", kind))
 		}
 	}
 	switch kind {
@@ -40,7 +41,7 @@ func login(a address.Address) (sasl.Mechanism, error) {
 			token = password
 		}
 		if token == "" {
-			return nil, fmt.Errorf("sasl=oauthbearer needs the option token: %w", offset.ErrConfig)
+			return nil, offset.As(offset.ErrConfig, errors.New("sasl=oauthbearer needs the option token"))
 		}
 		return oauth.Auth{Token: token}.AsMechanism(), nil
 	case "aws-msk-iam":
@@ -48,14 +49,14 @@ func login(a address.Address) (sasl.Mechanism, error) {
 	case "kerberos":
 		return kerberosLogin(a)
 	}
-	return nil, fmt.Errorf("option sasl is %q: it is plain, scram-sha-256, scram-sha-512, oauthbearer, aws-msk-iam or kerberos: %w", a.Get("sasl"), offset.ErrConfig)
+	return nil, offset.As(offset.ErrConfig, fmt.Errorf("option sasl is %q: it is plain, scram-sha-256, scram-sha-512, oauthbearer, aws-msk-iam or kerberos", a.Get("sasl")))
 }
 
 // withoutLogin refuses options that mean nothing without sasl: they would be left out without a word.
 func withoutLogin(a address.Address) error {
 	for _, o := range []string{"user", "password", "token", "service", "realm", "keytab", "krb5-conf"} {
 		if a.Has(o) {
-			return fmt.Errorf("option %s is given without the option sasl, which says how to log in: %w", o, offset.ErrConfig)
+			return offset.As(offset.ErrConfig, fmt.Errorf("option %s is given without the option sasl, which says how to log in", o))
 		}
 	}
 	return nil

@@ -3,7 +3,7 @@ package kafka
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -227,4 +227,4 @@ func (s *sending) alter(ctx context.Context, c *Cluster) {
 	}, "READ")
 }
 
-var errShareAbsent = fmt.Errorf("a share group's position can be moved, and not be taken away: %w", offset.ErrUnsupported)
+var errShareAbsent = offset.As(offset.ErrUnsupported, errors.New("a share group's position can be moved, and not be taken away"))

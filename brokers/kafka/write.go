@@ -90,9 +90,9 @@ func impossible(group string, c offset.Change) error {
 	case c.To.State == offset.Absent && c.To.Raw == nil, ok:
 		return nil
 	case c.To.State == offset.Set:
-		return fmt.Errorf("%v: %d is no position: %w", c.Partition, c.To.Next, offset.ErrUnsupported)
+		return offset.As(offset.ErrUnsupported, fmt.Errorf("%v: %d is no position", c.Partition, c.To.Next))
 	}
-	return fmt.Errorf("%v: a %s position cannot be written: %w", c.Partition, c.To.State, offset.ErrUnsupported)
+	return offset.As(offset.ErrUnsupported, fmt.Errorf("%v: a %s position cannot be written", c.Partition, c.To.State))
 }
 
 // number is what is committed for a wanted position; raw bytes bring back what somebody else had committed.

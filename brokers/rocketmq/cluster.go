@@ -43,7 +43,7 @@ type Cluster struct {
 func Open(_ context.Context, env offset.Env, a address.Address) (offset.Broker, error) {
 	c, err := open(env, a)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", a, err, offset.ErrConfig)
+		return nil, offset.As(offset.ErrConfig, fmt.Errorf("%s: %w", a, err))
 	}
 	return c, nil
 }

@@ -13,7 +13,7 @@ import (
 // CreateGroup makes the group's settings on every broker that does not have them.
 func (s store) CreateGroup(ctx context.Context, group string) error {
 	if !isName(group, maxGroup) {
-		return fmt.Errorf("no RocketMQ group can be called %q: %w", group, offset.ErrUnsupported)
+		return offset.As(offset.ErrUnsupported, fmt.Errorf("no RocketMQ group can be called %q", group))
 	}
 	return s.onEvery(ctx, func(b remoting.Broker) error {
 		groups, err := s.client.Groups(ctx, b)

@@ -30,7 +30,7 @@ func (w *writing) live(ctx context.Context) {
 	at := w.open()
 	if w.on.kinds[kindBroadcast] {
 		for _, i := range at {
-			w.rows[i].err = fmt.Errorf("%s: group %s is broadcasting, its positions live on its clients: %w", w.rows[i].Partition, w.group, offset.ErrUnsupported)
+			w.rows[i].err = offset.As(offset.ErrUnsupported, fmt.Errorf("%s: group %s is broadcasting, its positions live on its clients", w.rows[i].Partition, w.group))
 		}
 		return
 	}
@@ -85,7 +85,7 @@ func (s store) keepsResets(ctx context.Context, b remoting.Broker) (bool, error)
 func (w *writing) reset(ctx context.Context, r *row) {
 	p := r.Partition
 	if r.To.State != offset.Set {
-		r.err = fmt.Errorf("%s: clients that are connected can be moved to a position only, not to none: %w", p, offset.ErrUnsupported)
+		r.err = offset.As(offset.ErrUnsupported, fmt.Errorf("%s: clients that are connected can be moved to a position only, not to none", p))
 		return
 	}
 	err := w.client.ResetQueue(ctx, r.broker, w.group, p.Topic, p.Index, r.send)

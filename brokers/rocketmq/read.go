@@ -112,7 +112,7 @@ func (r *reading) brokers(ctx context.Context) (masters []remoting.Broker, err e
 // elsewhere is the answer for a queue of a broker that cannot be asked.
 func (r *reading) elsewhere(p offset.Partition) error {
 	if p.Broker == "" {
-		return fmt.Errorf("%s: a RocketMQ queue is named with its broker, as in %s@BROKER:%d: %w", p, p.Topic, p.Index, offset.ErrUnsupported)
+		return offset.As(offset.ErrUnsupported, fmt.Errorf("%s: a RocketMQ queue is named with its broker, as in %s@BROKER:%d", p, p.Topic, p.Index))
 	}
 	return fmt.Errorf("%s: %w", p, noMaster(p.Broker))
 }

@@ -144,7 +144,7 @@ func (d *DB) Explain(doing string, err error) error {
 	case m.kind == nil:
 		return fmt.Errorf("%s: %s: %s (%w); %s", d.name, doing, m.text, cause, m.next)
 	}
-	return fmt.Errorf("%s: %s: %s (%w); %s", d.name, doing, m.text, kindError{m.kind, cause}, m.next)
+	return fmt.Errorf("%s: %s: %s (%w); %s", d.name, doing, m.text, offset.As(m.kind, cause), m.next)
 }
 
 // transport tells errors of TLS from those of programs.
@@ -158,12 +158,6 @@ type plainError struct{ err error }
 
 func (p plainError) Error() string { return strings.Join(strings.Fields(p.err.Error()), " ") }
 func (p plainError) Unwrap() error { return p.err }
-
-// kindError gives a cause its kind without saying it twice.
-type kindError struct{ kind, cause error }
-
-func (k kindError) Error() string   { return k.cause.Error() }
-func (k kindError) Unwrap() []error { return []error{k.kind, k.cause} }
 
 func configError(name string, err error) error {
 	return fmt.Errorf("%s: %w: %w", name, offset.ErrConfig, err)

@@ -91,7 +91,7 @@ func configure(env offset.Env, a address.Address) (*Store, hrpc.Config, error) {
 		User:   or(a.Get("user"), systemUser()), Log: env.Log, Trace: env.Call,
 	}
 	fail := func(format string, args ...any) (*Store, hrpc.Config, error) {
-		return nil, config, fmt.Errorf("%s: %s: %w", a, fmt.Sprintf(format, args...), offset.ErrConfig)
+		return nil, config, offset.As(offset.ErrConfig, fmt.Errorf("%s: %s", a, fmt.Sprintf(format, args...)))
 	}
 	if config.Table == "" || strings.ContainsAny(config.Table, ",/ ") {
 		return fail("the table's name is missing or is none (TABLE, or NAMESPACE:TABLE)")

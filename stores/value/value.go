@@ -71,7 +71,7 @@ func (d Dialect) Encode(next int64, enc Encoding) ([]byte, error) {
 		return nil, err
 	}
 	if back, as, err := d.Decode(raw); err != nil || back != next || as != enc {
-		return nil, fmt.Errorf("%d, written as %s, would be read as something else: %w", n, enc, offset.ErrUnsupported)
+		return nil, offset.As(offset.ErrUnsupported, fmt.Errorf("%d, written as %s, would be read as something else", n, enc))
 	}
 	return raw, nil
 }
@@ -87,13 +87,13 @@ func encode(n int64, enc Encoding) ([]byte, error) {
 		return fmt.Appendf(nil, "%d|%d", n, n), nil
 	case Int32:
 		if n > math.MaxInt32 {
-			return nil, fmt.Errorf("%d does not fit into the 4 bytes that are kept there: %w", n, offset.ErrUnsupported)
+			return nil, offset.As(offset.ErrUnsupported, fmt.Errorf("%d does not fit into the 4 bytes that are kept there", n))
 		}
 		return binary.BigEndian.AppendUint32(nil, uint32(int32(n))), nil
 	case Int64:
 		return binary.BigEndian.AppendUint64(nil, uint64(n)), nil
 	}
-	return nil, fmt.Errorf("%d cannot be written as %s: %w", n, enc, offset.ErrUnsupported)
+	return nil, offset.As(offset.ErrUnsupported, fmt.Errorf("%d cannot be written as %s", n, enc))
 }
 
 // Stored is a value as the domain sees it: Set or Invalid, with Raw where the bytes are more than Next in decimal. The caller
