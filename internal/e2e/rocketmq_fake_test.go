@@ -110,6 +110,7 @@ func TestBR29MasterDown(t *testing.T) {
 					x.Fill("orders", 0, 0, 7100, time.Now())
 					x.SetOffset("g", "orders", 0, 7000)
 				}
+				newOperator(t, "OFFSETCTL_BROKER="+r.url).exits(0, "inspect", "-g", "g", "-t", "orders", "-o", "json").says(`"brokersExpectedNotKnown": true`)
 				r.exits(0, "inspect", "-g", "g", "-t", "orders").says("brokers expected: not known")
 				r.exits(0, "inspect", "-g", "g", "-t", "orders").says("!brokers expected")
 				a.Kill()

@@ -28,6 +28,7 @@ type docHead struct {
 	Broker     string            `json:"broker"`
 	Cluster    string            `json:"cluster"`
 	Store      string            `json:"store"`
+	NoRoster   bool              `json:"brokersExpectedNotKnown,omitempty"` // a broker that is gone would not be missed
 	Isolation  string            `json:"isolation"`
 	Verdict    inspect.Verdict   `json:"verdict"` // the worst
 	Incomplete bool              `json:"incomplete"`
@@ -115,7 +116,7 @@ func newDocument(r *inspect.Report, o InspectOptions) document {
 
 func newDocHead(r *inspect.Report, o InspectOptions) docHead {
 	h := o.Header.Of(r.Survey)
-	return docHead{Schema: SchemaInspect, Taken: r.Survey.Taken.UTC(), Context: h.Context, Broker: h.Product, Cluster: h.Cluster, Store: h.Store,
+	return docHead{Schema: SchemaInspect, Taken: r.Survey.Taken.UTC(), Context: h.Context, Broker: h.Product, Cluster: h.Cluster, Store: h.Store, NoRoster: h.BrokersUnknown,
 		Isolation: r.Survey.Ask.Isolation.String(), Verdict: r.Verdict, Incomplete: r.Incomplete, ExitCode: inspect.ExitCode(r, o.FailOn),
 		Findings: r.Findings, Gaps: texts(r.Survey.Gaps)}
 }
