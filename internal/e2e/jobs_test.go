@@ -146,10 +146,10 @@ func duel(t *testing.T, c *cluster, store, group string) {
 		}
 		won := false
 		for i, s := range said {
-			switch {
-			case s.code == 0:
+			switch s.code {
+			case 0:
 				won = won || there == at[i]
-			case s.code == 4:
+			case 4:
 				s.says("moved|changed")
 			default:
 				t.Errorf("neither done nor refused: %s", s)
