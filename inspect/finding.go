@@ -222,6 +222,9 @@ func (c *classifier) restart(k cause, rows []*Row, t sums) string {
 		if !c.kafka || !t.known || lost == 0 {
 			return ""
 		}
+		if !c.Own && (k == absentBeside || k == absentTopic || k == noPosition) {
+			return "" // a job that keeps its own positions decides where it starts without one; out of range its client decides
+		}
 		more := ""
 		if k == beforeStart {
 			more = " more"

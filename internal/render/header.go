@@ -61,8 +61,9 @@ func ends(sv *inspect.Survey) string {
 	return "   ends: last stable"
 }
 
-// phase says who consumes, in a few words.
-func phase(g *inspect.GroupReport) string {
+// phase says who consumes, in a few words. own: the positions are the broker's own; of a group that is kept elsewhere a broker
+// need not know anything.
+func phase(g *inspect.GroupReport, own bool) string {
 	if g.Group.Err != nil {
 		return "phase not known"
 	}
@@ -75,6 +76,9 @@ func phase(g *inspect.GroupReport) string {
 		}
 		return fmt.Sprintf("live, %s on %s", plural(len(v.Members), "member"), plural(len(hosts), "host"))
 	case offset.Missing:
+		if !own {
+			return "members not known"
+		}
 		return "not known to the broker"
 	case offset.PhaseUnknown:
 		return "phase not known"

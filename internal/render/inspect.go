@@ -147,7 +147,7 @@ func (p *printer) groupLine(g *inspect.GroupReport) {
 	if p.o.Quiet {
 		return
 	}
-	left := Name(g.Name) + "  " + phase(g)
+	left := Name(g.Name) + "  " + phase(g, p.r.Survey.Own)
 	right := stamp(p.r.Survey.Taken)
 	if p.o.Took > 0 {
 		right += fmt.Sprintf(", took %.1f s", p.o.Took.Seconds())

@@ -36,7 +36,7 @@ func (p *printer) byGroup() {
 		if what == "" {
 			what = p.p.verdict(inspect.OK, "ok")
 		}
-		t.add(Name(g.Name), phase(g), Number(int64(len(g.Rows))), lagOf(g), Number(g.Lost), what)
+		t.add(Name(g.Name), phase(g, p.r.Survey.Own), Number(int64(len(g.Rows))), lagOf(g), Number(g.Lost), what)
 	}
 	if len(t.rows) > 0 {
 		p.grid(&t)

@@ -50,7 +50,7 @@ func (p *printer) watchHeader(frames []*inspect.Report) string {
 }
 
 func (p *printer) watchGroup(g *inspect.GroupReport) {
-	p.line("%s  %s", Name(g.Name), phase(g))
+	p.line("%s  %s", Name(g.Name), phase(g, p.r.Survey.Own))
 	t := grid{columns: []gridColumn{{name: "TOPIC", shrink: true}, {name: "PART", right: true}, {name: "STORED", right: true}, {name: "LAG", right: true}, {name: "VERDICT"},
 		{name: "IN/s", right: true}, {name: "OUT/s", right: true}, {name: "CATCH-UP", right: true}, {name: "OWNER", shrink: true}, {name: "DETAIL"}}}
 	for i := range g.Rows {
