@@ -229,6 +229,73 @@ func TestBR34(t *testing.T) {
 	}
 }
 
+// An empty node, or an empty string that a job wrote as its progress, is something that is no position: neither absent nor 0. A
+// reset gives it one; nothing empty is ever written, but for what undo puts back.
+func TestBR40(t *testing.T) {
+	empty := [][]byte{nil, {}, java(""), []byte(" \n")}
+	for _, options := range []string{"?value=next", "?value=last", "?encoding=java"} {
+		t.Run(options[1:], func(t *testing.T) {
+			x, at := job(t), ps(0, 1, 2, 3)
+			for i, raw := range empty {
+				if i > 0 {
+					x.put(x.at("g", "t", fmt.Sprint(i)), []byte("700")) // the job was further once
+				}
+				x.put(x.at("g", "t", fmt.Sprint(i)), raw)
+			}
+			s := x.open(options)
+			for i, v := range get(t, s, "g", at...) {
+				if v.State != offset.Invalid || v.Next != 0 || v.Raw == nil || !bytes.Equal(v.Raw, empty[i]) || v.Version == absent {
+					t.Errorf("%q reads as %+v", empty[i], v)
+				}
+			}
+			listed := s.Read(context.Background(), []offset.Query{{Group: "g"}})[0]
+			if len(listed.Others) != len(empty) || len(listed.Gaps) != 0 {
+				t.Errorf("%+v", listed)
+			}
+			ch := change(t, s, "g", at, 450, 450, 450, 0)
+			hollow := ch[0]
+			hollow.To.Raw = []byte{}
+			if r := s.Write(context.Background(), "g", []offset.Change{hollow})[0]; r.Err == nil || x.read(x.at("g", "t", "0")) != "" {
+				t.Errorf("an empty value was taken for 450: %+v", r)
+			}
+			write(t, s, "g", ch)
+			now := get(t, s, "g", at...)
+			undo := make([]offset.Change, len(ch))
+			for i, v := range now {
+				if v.State != offset.Set || v.Next != ch[i].To.Next {
+					t.Errorf("%q was reset to %+v", empty[i], v)
+				}
+				if x.read(x.at("g", "t", fmt.Sprint(i))) == "" {
+					t.Errorf("%q was reset to nothing", empty[i])
+				}
+				undo[i] = ch[i].Undo(v)
+			}
+			write(t, s, "g", undo)
+			for i := range empty {
+				if raw := x.read(x.at("g", "t", fmt.Sprint(i))); raw != string(empty[i]) {
+					t.Errorf("undo left %q, not %q", raw, empty[i])
+				}
+			}
+		})
+	}
+	t.Run("spout", func(t *testing.T) {
+		x := newTree(t, testservers.Need(t, "zookeeper").Addr["plain"])
+		paths := []string{x.chroot + "/spouts/g/t/partition_0", x.chroot + "/spouts/g/t/partition_1"}
+		x.put(paths[0], nil)
+		x.put(paths[1], []byte("{}"))
+		s := x.open("?layout=storm&root=/spouts")
+		for i, v := range get(t, s, "g", ps(0, 1)...) {
+			if v.State != offset.Invalid || v.Raw == nil || string(v.Raw) != x.read(paths[i]) || v.Version == absent {
+				t.Errorf("%s reads as %+v", paths[i], v)
+			}
+			// Only the spout knows what else belongs there.
+			if r := s.Write(context.Background(), "g", change(t, s, "g", ps(int32(i)), 450))[0]; r.Err == nil || !strings.Contains(r.Err.Error(), "delete the node") {
+				t.Errorf("%s was reset: %+v", paths[i], r)
+			}
+		}
+	})
+}
+
 const spoutJSON = `{"topology":{"id":"x-1","name":"x"},"offset": 100,"partition":%d,"broker":{"host":"h","port":9092,"offset":7},"topic":"%s"}`
 
 func TestStorm(t *testing.T) {

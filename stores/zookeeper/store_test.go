@@ -228,18 +228,28 @@ func (p *proxy) thawed() {
 	}
 }
 
-// cutMulti cuts the connection of the next multi (type 14); sent: the server gets it.
-func (p *proxy) cutMulti(sent bool) {
+// arm says what becomes of the packets that clients send from now on: now cuts before one is passed on, deaf after it.
+func (p *proxy) arm(cut func(packet []byte) (now, deaf bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.cut = cut
+}
+
+// cutMulti cuts the connection of the next multi; sent: the server gets it.
+func (p *proxy) cutMulti(sent bool) {
 	done := false
-	p.cut = func(b []byte) (bool, bool) {
-		if done || len(b) < 12 || b[8] != 0 || b[9] != 0 || b[10] != 0 || b[11] != 14 {
+	p.arm(func(b []byte) (bool, bool) {
+		if done || !isMulti(b) {
 			return false, false
 		}
 		done = true
 		return !sent, sent
-	}
+	})
+}
+
+// isMulti tells whether a packet begins a transaction (type 14).
+func isMulti(b []byte) bool {
+	return len(b) >= 12 && b[8] == 0 && b[9] == 0 && b[10] == 0 && b[11] == 14
 }
 
 func (p *proxy) serve(client net.Conn, to string) {
