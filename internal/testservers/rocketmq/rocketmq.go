@@ -2,7 +2,6 @@
 package rocketmq
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	client "github.com/apache/rocketmq-client-go/v2"
-	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	"github.com/apache/rocketmq-client-go/v2/producer"
 	"github.com/apache/rocketmq-client-go/v2/rlog"
@@ -158,33 +156,6 @@ func (c *Cluster) Produce(p offset.Partition, n int, body, tag string) {
 		}
 		return ""
 	})
-}
-
-// Consume starts a push consumer; seen counts its messages.
-func (c *Cluster) Consume(group, topic, tag string, seen *atomic.Int64, more ...consumer.Option) (stop func()) {
-	c.t.Helper()
-	options := append([]consumer.Option{
-		consumer.WithNsResolver(primitive.NewPassthroughResolver([]string{c.Addr["namesrv"]})),
-		consumer.WithGroupName(group), consumer.WithInstance(fmt.Sprint(c.Name, "-c", serial.Add(1))),
-		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
-	}, more...)
-	push, err := client.NewPushConsumer(options...)
-	c.Must(err)
-	c.Must(push.Subscribe(topic, consumer.MessageSelector{Type: consumer.TAG, Expression: tag},
-		func(_ context.Context, ms ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-			seen.Add(int64(len(ms)))
-			return consumer.ConsumeSuccess, nil
-		}))
-	c.Must(push.Start())
-	stopped := false
-	stop = func() {
-		if !stopped {
-			stopped = true
-			_ = push.Shutdown()
-		}
-	}
-	c.t.Cleanup(stop)
-	return stop
 }
 
 // Expire has a broker delete its old files, and waits until the queue's start has moved: not before a minute after its boot.
