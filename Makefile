@@ -3,7 +3,7 @@
 
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LINT_VERSION  := v2.15.0
-TEST_TIMEOUT  ?= 25m
+TEST_TIMEOUT  ?= 45m
 FUZZTIME      ?= 1000000x
 PKGS          ?= ./...
 
