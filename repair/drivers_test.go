@@ -407,11 +407,15 @@ func TestTwoWritersOnDrivers(t *testing.T) {
 				p.put(t, i, int64(50+round%2))
 			}
 			errs := make([]error, 2)
-			var wg sync.WaitGroup
-			for i, n := range []int64{10, 20} {
+			var apply []func()
+			for i, n := range []int64{10, 20} { // both plans are made before either is applied
 				r := p.run(t, dir)
 				plan := p.plan(t, r, to(n))
-				wg.Go(func() { _, errs[i] = r.Apply(context.Background(), plan) })
+				apply = append(apply, func() { _, errs[i] = r.Apply(context.Background(), plan) })
+			}
+			var wg sync.WaitGroup
+			for _, f := range apply {
+				wg.Go(f)
 			}
 			wg.Wait()
 			winner := slices.Index(errs, nil)

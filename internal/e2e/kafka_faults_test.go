@@ -43,6 +43,7 @@ func TestBR07LeaderlessOnACluster(t *testing.T) {
 	s.Kill("2")
 	o := newOperator(t, "OFFSETCTL_BROKER=kafka://"+s.Addr["plain/1"]+","+s.Addr["plain/3"])
 	c.until("the cluster notices that broker 2 is gone", func() bool { return strings.Contains(o.run("topics", "-t", down).out, "leader") })
+	c.until("the group has a coordinator again", func() bool { return o.inspect(group)[up+":0"].Verdict == "ok" })
 	begun := time.Now()
 	rows := o.inspect(group)
 	if took := time.Since(begun); took > 30*time.Second {

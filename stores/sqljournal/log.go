@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 
 	"github.com/offsetctl/offsetctl/address"
@@ -67,7 +68,7 @@ func (l *Log) Create(ctx context.Context, line []byte) (int64, error) {
 			l.next[id] = 1
 			l.mu.Unlock()
 			return id, nil
-		case n < tries && l.missing(ctx, err):
+		case n < tries && noTable(err): // it may be there by now: somebody else begins, too
 			if err := l.makeTable(ctx); err != nil {
 				return 0, err
 			}
@@ -119,6 +120,11 @@ func (l *Log) makeTable(ctx context.Context) error {
 		return nil // made here, or by another process in the same moment
 	}
 	return l.db.Explain("creating table "+Table, err)
+}
+
+// noTable: SQLite has no code of its own for it.
+func noTable(err error) bool {
+	return sqldb.NoTable(err) || strings.Contains(err.Error(), "no such table")
 }
 
 // missing tells whether err comes from a table that nobody has made yet.
