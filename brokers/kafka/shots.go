@@ -88,17 +88,15 @@ func bound(bit uint8, put func(*offset.Log, *kmsg.ListOffsetsResponseTopicPartit
 		if !ok {
 			return
 		}
-		next := 0
+		at := answering{l, asked, 0}
 		for ti := range resp.Topics {
 			t := &resp.Topics[ti]
 			for pi := range t.Partitions {
 				p := &t.Partitions[pi]
-				k := l.at(asked, t.Topic, p.Partition, next)
-				if k < 0 {
+				i, ok := at.next(t.Topic, p.Partition)
+				if !ok {
 					continue
 				}
-				next = k + 1
-				i := asked[k]
 				if l.refused(i, p.ErrorCode) {
 					continue
 				}
@@ -154,21 +152,36 @@ func epochEnd(nth int) func(kmsg.Response, *logAsk, []int) {
 		if !ok {
 			return
 		}
-		next := 0
+		at := answering{l, asked, 0}
 		for ti := range resp.Topics {
 			t := &resp.Topics[ti]
 			for pi := range t.Partitions {
 				p := &t.Partitions[pi]
-				k := l.at(asked, t.Topic, p.Partition, next)
-				if k < 0 {
+				i, ok := at.next(t.Topic, p.Partition)
+				if !ok {
 					continue
 				}
-				next = k + 1
-				i := asked[k]
 				if nth < len(l.out[i].Value.EpochEnds) && !l.refused(i, p.ErrorCode) {
 					l.out[i].Value.EpochEnds[nth] = p.EndOffset
 				}
 			}
 		}
 	}
+}
+
+// answering walks through an answer, which mostly has the order of the question.
+type answering struct {
+	l     *logAsk
+	asked []int
+	from  int
+}
+
+// next is the query that a partition of the answer belongs to; false where nobody asked for it.
+func (a *answering) next(topic string, partition int32) (query int, ok bool) {
+	k := a.l.at(a.asked, topic, partition, a.from)
+	if k < 0 {
+		return 0, false
+	}
+	a.from = k + 1
+	return a.asked[k], true
 }
