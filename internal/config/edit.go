@@ -76,14 +76,9 @@ func SetContext(data []byte, name string, c Context) ([]byte, error) {
 		}
 		return checked(slices.Concat(data, entry), want)
 	}
-	tree, err := parser.ParseBytes(data, parser.ParseComments)
-	if err != nil {
-		return nil, plain(err)
-	}
-	if err := new(yaml.PathBuilder).Root().Child("contexts").Build().MergeFromReader(tree, bytes.NewReader(entry)); err != nil {
-		return nil, errByHand
-	}
-	return checked([]byte(tree.String()), want)
+	return edited(data, want, func(tree *ast.File) bool {
+		return new(yaml.PathBuilder).Root().Child("contexts").Build().MergeFromReader(tree, bytes.NewReader(entry)) == nil
+	})
 }
 
 // DeleteContext takes a context out that is not the current one.
@@ -101,8 +96,8 @@ func DeleteContext(data []byte, name string) ([]byte, error) {
 	want := f
 	want.Contexts = maps.Clone(f.Contexts)
 	delete(want.Contexts, name)
-	return edited(data, want, func(top *ast.MappingNode) bool {
-		contexts := mapping(top, "contexts")
+	return edited(data, want, func(tree *ast.File) bool {
+		contexts := mapping(top(tree), "contexts")
 		if contexts == nil {
 			return false
 		}
@@ -131,8 +126,8 @@ func ForgetBroker(data []byte, name, broker string) ([]byte, error) {
 	want.Contexts = maps.Clone(f.Contexts)
 	c.Brokers = slices.DeleteFunc(slices.Clone(c.Brokers), func(b string) bool { return b == broker })
 	want.Contexts[name] = c
-	return edited(data, want, func(top *ast.MappingNode) bool {
-		list, ok := value(mapping(mapping(top, "contexts"), name), "brokers").(*ast.SequenceNode)
+	return edited(data, want, func(tree *ast.File) bool {
+		list, ok := value(mapping(mapping(top(tree), "contexts"), name), "brokers").(*ast.SequenceNode)
 		if !ok {
 			return false
 		}
@@ -161,19 +156,31 @@ func (f File) noContext(name string) error {
 var errByHand = errors.New("the configuration file is written in a way that cannot be changed safely from here: change it by hand")
 
 // edited changes the tree of the file.
-func edited(data []byte, want File, change func(top *ast.MappingNode) bool) ([]byte, error) {
-	tree, err := parser.ParseBytes(data, parser.ParseComments)
-	if err != nil {
-		return nil, plain(err)
+func edited(data []byte, want File, change func(*ast.File) bool) ([]byte, error) {
+	var text string
+	if err := guarded(func() error {
+		tree, err := parser.ParseBytes(data, parser.ParseComments)
+		if err != nil {
+			return plain(err)
+		}
+		if !change(tree) {
+			return errByHand
+		}
+		text = tree.String()
+		return nil
+	}); err != nil {
+		return nil, err
 	}
+	return checked([]byte(text), want)
+}
+
+// top is the mapping that the file is, nil where it is something else.
+func top(tree *ast.File) *ast.MappingNode {
 	if len(tree.Docs) == 0 {
-		return nil, errByHand
+		return nil
 	}
-	top, ok := tree.Docs[0].Body.(*ast.MappingNode)
-	if !ok || !change(top) {
-		return nil, errByHand
-	}
-	return checked([]byte(tree.String()), want)
+	m, _ := tree.Docs[0].Body.(*ast.MappingNode)
+	return m
 }
 
 // checked makes sure that the new text says what it should.

@@ -87,14 +87,30 @@ func at(n ast.Node, format string, args ...any) error {
 // Parse reads the file. Keys that are not known are refused. Errors name the line and never show a value that may be a secret.
 func Parse(data []byte) (File, error) {
 	var f File
-	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
-	if err := dec.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return File{}, plain(err)
-	}
-	if err := dec.Decode(&File{}); !errors.Is(err, io.EOF) {
-		return File{}, errors.New("there is more than one document in it")
+	if err := guarded(func() error {
+		dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
+		if err := dec.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
+			return plain(err)
+		}
+		if err := dec.Decode(&File{}); !errors.Is(err, io.EOF) {
+			return errors.New("there is more than one document in it")
+		}
+		return nil
+	}); err != nil {
+		return File{}, err
 	}
 	return f, f.check()
+}
+
+// guarded makes an error of a panic in the YAML library, which has some for texts that nobody writes on purpose: a tag
+// of nothing where a list is expected.
+func guarded(step func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("this YAML cannot be read: look for a tag, an anchor or an alias (!, &, *) that stands for nothing")
+		}
+	}()
+	return step()
 }
 
 func (f File) check() error {
