@@ -64,14 +64,7 @@ func startMySQL(ctx context.Context, i *machine.Instance) error {
 	if err != nil {
 		return err
 	}
-	i.Addr["plain"] = addr
-	i.Vars["dsn"] = "app:app-secret@tcp(" + addr + ")/test"
-	i.Vars["root-dsn"] = root
-	return statements(ctx, "mysql", root,
-		"CREATE DATABASE test CHARACTER SET utf8mb4",
-		"CREATE USER app@'%' IDENTIFIED BY 'app-secret'",
-		"GRANT ALL ON test.* TO app@'%'",
-	)
+	return mysqlDatabase(ctx, i, addr, root)
 }
 
 func removeIfThere(file string) error {

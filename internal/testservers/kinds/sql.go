@@ -82,6 +82,11 @@ func startMariaDB(ctx context.Context, i *machine.Instance) error {
 	if err != nil {
 		return err
 	}
+	return mysqlDatabase(ctx, i, addr, root)
+}
+
+// mysqlDatabase makes the tests' database and its user, and says where they are.
+func mysqlDatabase(ctx context.Context, i *machine.Instance, addr, root string) error {
 	i.Addr["plain"] = addr
 	i.Vars["dsn"] = "app:app-secret@tcp(" + addr + ")/test"
 	i.Vars["root-dsn"] = root
