@@ -59,15 +59,8 @@ func runApply(ctx context.Context, f *factory, w *writeFlags, file string, clamp
 	if err != nil {
 		return err
 	}
-	last, err := x.journal.LastCluster(ctx, x.origin.Store)
-	if err != nil {
+	if err := x.stands(ctx, p, sv); err != nil { // before anything is said of its rows, which may be another cluster's
 		return err
-	}
-	if err := repair.Check(p, repair.Today{Survey: sv, Broker: x.origin.Broker, Store: x.origin.Store, Remembered: last, Allowed: w.allowed()}); err != nil {
-		var no *repair.Refused
-		if w.waitEmpty == 0 || w.dryRun || !errors.As(err, &no) || !onlyLive(no) {
-			return err
-		}
 	}
 	f.hint("plan made %s ago; what follows is its effect today", positions.Span(f.sys.Now().Sub(p.Made)))
 	fresh, refusal := repair.Renew(p, sv, clamp)

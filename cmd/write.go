@@ -205,7 +205,8 @@ func (x *writing) carryOut(ctx context.Context, p *repair.Plan, refusal error) e
 	return x.apply(ctx, p)
 }
 
-// check refuses before anybody is asked what would be refused afterwards.
+// check refuses before anybody is asked what would be refused afterwards. It goes by the look that the plan was made from, a
+// moment ago; what counts is the one just before the write.
 func (x *writing) check(ctx context.Context, p *repair.Plan) error {
 	if p.Empty() {
 		return nil
@@ -213,10 +214,15 @@ func (x *writing) check(ctx context.Context, p *repair.Plan) error {
 	if _, err := x.f.probeJournal(ctx); err != nil {
 		return err
 	}
-	sv, err := x.look(ctx, p.Rows())
-	if err != nil {
+	if err := x.stands(ctx, p, p.Seen()); err != nil {
 		return err
 	}
+	x.overruled(ctx, p)
+	return nil
+}
+
+// stands says what speaks against a plan besides its own rows. A live group does not where somebody waits for it to be empty.
+func (x *writing) stands(ctx context.Context, p *repair.Plan, sv *inspect.Survey) error {
 	last, err := x.journal.LastCluster(ctx, x.origin.Store)
 	if err != nil {
 		return err
@@ -225,9 +231,6 @@ func (x *writing) check(ctx context.Context, p *repair.Plan) error {
 	var no *repair.Refused
 	if x.w.waitEmpty > 0 && !x.w.dryRun && errors.As(err, &no) && onlyLive(no) {
 		return nil
-	}
-	if err == nil {
-		x.overruled(ctx, p)
 	}
 	return err
 }

@@ -137,7 +137,7 @@ func TestDeleteAGroupAndBringItsPositionsBack(t *testing.T) {
 	w.Commit("billing", "gone:0", 5)
 	d := &deleter{faulty: faulty{Store: w.Positions()}, world: w}
 	r := runner(t, w, d)
-	p, err := MakeDelete(report(t, w), true, here)
+	p, err := MakeDelete(report(t, w), nil, here)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,9 +162,9 @@ func TestDeleteAGroupAndBringItsPositionsBack(t *testing.T) {
 	apply(t, r, q)
 	wantStored(t, w, "orders:1", 50)
 
-	_, err = MakeDelete(report(t, w), false, here)
-	wantRefused(t, err, CauseImpossible, "cannot delete a group")
-	_, err = MakeDelete(reportOf(t, ownStore(), inspect.Ask{Groups: []string{"nosuch"}}), true, here)
+	_, err = MakeDelete(report(t, w), offset.ErrUnsupported, here)
+	wantRefused(t, err, CauseImpossible, "is not possible there")
+	_, err = MakeDelete(reportOf(t, ownStore(), inspect.Ask{Groups: []string{"nosuch"}}), nil, here)
 	wantRefused(t, err, CauseNames, "nosuch does not exist")
 }
 
@@ -173,7 +173,7 @@ func TestDeleteAGroupThatStoresNothing(t *testing.T) {
 	w.Group(offset.Group{Name: "billing", Phase: offset.Empty})
 	d := &deleter{faulty: faulty{Store: w.Positions()}, world: w, err: offset.ErrDenied}
 	r := runner(t, w, d)
-	p, err := MakeDelete(report(t, w), true, here)
+	p, err := MakeDelete(report(t, w), nil, here)
 	if err != nil || p.Empty() {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -197,13 +197,15 @@ type deleter struct {
 	err     error
 }
 
-func (d *deleter) DeleteGroup(_ context.Context, group string) error {
+func (d *deleter) DeletesGroups() error { return nil }
+
+func (d *deleter) DeleteGroup(_ context.Context, group string, _ []offset.Change) ([]offset.Result[offset.Stored], error) {
 	if d.err != nil {
-		return d.err
+		return nil, d.err
 	}
 	d.deleted = group
 	for _, p := range []string{"orders:0", "orders:1", "gone:0"} {
 		d.world.Store(group, p, offset.Result[offset.Stored]{Value: offset.Stored{State: offset.Absent}})
 	}
-	return nil
+	return nil, nil
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/offsetctl/offsetctl/offset"
 )
 
-// MakeDelete plans to delete whole groups with all they have stored. can: the store can delete groups. The undo brings the
-// positions back where it can, not the group's settings. The plan is never nil; the error is a *Refused.
-func MakeDelete(rep *inspect.Report, can bool, o Origin) (*Plan, error) {
+// MakeDelete plans to delete whole groups with all they have stored. cannot says why the store can delete none; nil: it can. The
+// undo brings the positions back where it can, not the group's settings. The plan is never nil; the error is a *Refused.
+func MakeDelete(rep *inspect.Report, cannot error, o Origin) (*Plan, error) {
 	sv := rep.Survey
 	p := &Plan{Schema: Schema, Kind: KindDelete, Made: sv.Taken.UTC().Round(0), Origin: o, Isolation: sv.Ask.Isolation.String(), To: "nothing: the group is deleted"}
-	p.Cluster = sv.Topology.Cluster
+	p.Cluster, p.seen = sv.Topology.Cluster, sv
 	var reasons []Reason
-	if !can {
-		reasons = append(reasons, Reason{Cause: CauseImpossible, Err: offset.ErrUnsupported, Text: "this store cannot delete a group", Next: "delete its positions with reset --to-absent where the store can"})
+	if cannot != nil {
+		reasons = append(reasons, Reason{Cause: CauseImpossible, Err: cannot, Text: cannot.Error(), Next: "delete its positions with reset --to-absent where the store can"})
 	}
 	for _, gr := range rep.Groups {
 		if gr.Err != nil {

@@ -95,7 +95,7 @@ func (m *making) retries() {
 
 func newPlan(sv *inspect.Survey, o Options) *Plan {
 	p := &Plan{Schema: Schema, Kind: KindReset, Made: sv.Taken.UTC().Round(0), Origin: o.Origin, Isolation: o.Isolation.String(), To: o.To}
-	p.Cluster = sv.Topology.Cluster
+	p.Cluster, p.seen = sv.Topology.Cluster, sv
 	switch t := o.Target; {
 	case o.Mode == ToRepair:
 		p.Kind, p.Asked = KindRepair, true

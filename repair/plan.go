@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/offsetctl/offsetctl/inspect"
 	"github.com/offsetctl/offsetctl/offset"
 )
 
@@ -54,7 +55,12 @@ type Plan struct {
 	Groups      []Group   `json:"groups"`              // sorted
 	NotSelected []string  `json:"notSelected,omitempty"`
 	Digest      string    `json:"digest"` // of all above, see Encode
+
+	seen *inspect.Survey // what it was made from, or renewed by
 }
+
+// Seen is the survey that p was made from, or renewed by; nil for a plan that was read from a file.
+func (p *Plan) Seen() *inspect.Survey { return p.seen }
 
 // Group is what a plan does with one group, all of it in one Write where the store can.
 type Group struct {

@@ -13,6 +13,7 @@ import (
 // names what has moved since, what can no longer be measured, and targets that retention has passed; clamp moves those to the log start.
 func Renew(p *Plan, sv *inspect.Survey, clamp bool) (*Plan, error) {
 	q := p.clone()
+	q.seen = sv
 	var reasons []Reason
 	for i := range q.Groups {
 		g := &q.Groups[i]

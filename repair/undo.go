@@ -21,7 +21,7 @@ func MakeUndo(e *Entry, sv *inspect.Survey, o UndoOptions) (*Plan, error) {
 	u := undoing{e: e, sv: sv, o: o}
 	u.plan = &Plan{Schema: Schema, Kind: KindUndo, Made: sv.Taken.UTC().Round(0), Origin: o.Origin, Isolation: sv.Ask.Isolation.String(),
 		Undoes: e.ID, To: fmt.Sprintf("what was there before %d", e.ID)}
-	u.plan.Cluster = sv.Topology.Cluster
+	u.plan.Cluster, u.plan.seen = sv.Topology.Cluster, sv
 	if e.Busy {
 		return u.plan, refuse(CausePlan, fmt.Sprintf("entry %d is being written right now", e.ID), "wait for it to end")
 	}

@@ -82,11 +82,8 @@ func (a *applying) send(ctx context.Context, g *Group, cs []offset.Change) []Out
 	defer cancel()
 	var res []offset.Result[offset.Stored]
 	switch {
-	case g.Delete && len(cs) == 0:
-		nothing := offset.Change{To: offset.Stored{State: offset.Absent}}
-		return []Outcome{outcomeOf(g.Name, nothing, all([]offset.Change{nothing}, deleteGroup(ctx, a.Store, g.Name))[0])}
 	case g.Delete:
-		res = all(cs, deleteGroup(ctx, a.Store, g.Name))
+		return a.deleteGroup(ctx, g.Name, cs)
 	case g.Kept != nil:
 		res = all(cs, restore(ctx, a.Store, g))
 	default:
@@ -143,12 +140,26 @@ func all(cs []offset.Change, err error) []offset.Result[offset.Stored] {
 	return out
 }
 
-func deleteGroup(ctx context.Context, s offset.Store, group string) error {
-	d, ok := s.(offset.GroupDeleter)
+// deleteGroup deletes a whole group. Where it has no position, or the answer is about all of it, the outcomes speak of the group.
+func (a *applying) deleteGroup(ctx context.Context, group string, had []offset.Change) []Outcome {
+	d, ok := a.Store.(offset.GroupDeleter)
 	if !ok {
-		return fmt.Errorf("deleting a group %w", offset.ErrUnsupported)
+		return outcomes(group, had, all(had, fmt.Errorf("deleting a group %w", offset.ErrUnsupported)))
 	}
-	return d.DeleteGroup(ctx, group)
+	res, err := d.DeleteGroup(ctx, group, had)
+	if err == nil && res != nil && len(had) > 0 {
+		return outcomes(group, had, res)
+	}
+	gone := []offset.Change{{To: offset.Stored{State: offset.Absent}}}
+	whole := outcomeOf(group, gone[0], all(gone, err)[0])
+	if len(had) == 0 {
+		return []Outcome{whole}
+	}
+	out := outcomes(group, had, all(had, err))
+	for i := range out {
+		out[i].Text = whole.Text
+	}
+	return out
 }
 
 func restore(ctx context.Context, s offset.Store, g *Group) error {
