@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/offsetctl/offsetctl/inspect"
 	"github.com/offsetctl/offsetctl/offset"
@@ -35,7 +36,10 @@ func runGroupsDelete(ctx context.Context, f *factory, w *writeFlags, group strin
 	if err != nil {
 		return err
 	}
-	_, can := x.place.Store.(offset.GroupDeleter)
+	cannot := fmt.Errorf("deleting a group %w", offset.ErrUnsupported)
+	if d, ok := x.place.Store.(offset.GroupDeleter); ok {
+		cannot = d.DeletesGroups()
+	}
 	plan := func(ctx context.Context) (*repair.Plan, error) {
 		ctx, cancel := f.step(ctx)
 		defer cancel()
@@ -43,7 +47,7 @@ func runGroupsDelete(ctx context.Context, f *factory, w *writeFlags, group strin
 		if err != nil {
 			return nil, err
 		}
-		return repair.MakeDelete(inspect.Classify(sv, inspect.Policy{Now: f.sys.Now()}), can, x.origin)
+		return repair.MakeDelete(inspect.Classify(sv, inspect.Policy{Now: f.sys.Now()}), cannot, x.origin)
 	}
 	x.replan = plan
 	p, refusal := plan(ctx)

@@ -91,7 +91,14 @@ type Warning struct{ Text, Next string }
 
 // GroupDeleter is a Store that can delete a whole group with all its positions.
 type GroupDeleter interface {
-	DeleteGroup(ctx context.Context, group string) error
+	// DeletesGroups is nil, or says why no group can be deleted here: a table without a group column is one group, however it
+	// is called. It asks nobody.
+	DeletesGroups() error
+	// DeleteGroup deletes the group. had is all that it had when it was read, sorted, each to become Absent. A Store with
+	// Caps.Atomic deletes it only as it was read: where a position has moved, or one is there that is not among had, that stays,
+	// as far as Caps.Together reaches nothing is deleted, and the answer has ErrMoved. It answers one result for each of had, as
+	// Write does, or an error about the group as a whole; neither: all of it is deleted.
+	DeleteGroup(ctx context.Context, group string, had []Change) ([]Result[Stored], error)
 }
 
 // GroupCreator is a Store that must be told to make a group before it keeps anything for it (an Objection says so).

@@ -196,7 +196,7 @@ func TestKindsOfGroups(t *testing.T) {
 		from := readOne(t, c, group, partition(topic, 0))[0].Value
 		ch := []offset.Change{{Partition: partition(topic, 0), From: from, To: offset.Stored{State: offset.Set, Next: 3}}}
 		says(t, c.Offsets().Write(t.Context(), group, ch)[0].Err, offset.ErrLive, "members")
-		says(t, groupStore{c}.DeleteGroup(t.Context(), group), offset.ErrLive, group)
+		says(t, groupStore{c}.delete(t.Context(), group), offset.ErrLive, group)
 		if kind != share {
 			if err := member.LeaveGroupContext(t.Context()); err != nil {
 				t.Error(err)
@@ -222,7 +222,7 @@ func TestKindsOfGroups(t *testing.T) {
 			}
 			ch[0].To.Next = 3
 		}
-		if err := (groupStore{c}).DeleteGroup(t.Context(), group); err != nil {
+		if err := (groupStore{c}).delete(t.Context(), group); err != nil {
 			t.Error(err)
 		}
 	}

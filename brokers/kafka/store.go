@@ -30,8 +30,15 @@ func (g groupStore) Groups(ctx context.Context) ([]string, []error, error) {
 	return names, gaps, err
 }
 
-// DeleteGroup deletes a group without members and all that it has committed.
-func (g groupStore) DeleteGroup(ctx context.Context, group string) error {
+// DeletesGroups: a broker can delete every group that nobody is in.
+func (groupStore) DeletesGroups() error { return nil }
+
+// DeleteGroup deletes a group without members and all that it has committed: a broker compares nothing.
+func (g groupStore) DeleteGroup(ctx context.Context, group string, _ []offset.Change) ([]offset.Result[offset.Stored], error) {
+	return nil, g.delete(ctx, group)
+}
+
+func (g groupStore) delete(ctx context.Context, group string) error {
 	for try := 0; ; try++ {
 		f := g.find(ctx, []string{group})[0]
 		if f.err != nil {

@@ -24,8 +24,16 @@ func (s store) CreateGroup(ctx context.Context, group string) error {
 	})
 }
 
-// DeleteGroup deletes the group's settings on every broker, and its positions of all topics. It refuses while anybody consumes.
-func (s store) DeleteGroup(ctx context.Context, group string) error {
+// DeletesGroups: brokers can delete every group that nobody is in.
+func (s store) DeletesGroups() error { return nil }
+
+// DeleteGroup deletes the group's settings on every broker, and its positions of all topics: brokers compare nothing. It refuses
+// while anybody consumes.
+func (s store) DeleteGroup(ctx context.Context, group string, _ []offset.Change) ([]offset.Result[offset.Stored], error) {
+	return nil, s.delete(ctx, group)
+}
+
+func (s store) delete(ctx context.Context, group string) error {
 	masters, gaps, err := s.allMasters(ctx)
 	if err := errors.Join(append(gaps, err)...); err != nil {
 		return err

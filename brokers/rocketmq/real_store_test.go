@@ -85,7 +85,7 @@ func TestRealUnknownGroup(t *testing.T) {
 				t.Error(show(w))
 			}
 		}
-		if err := s.DeleteGroup(t.Context(), group); err != nil {
+		if err := s.delete(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}
 		if x := read(t, r.c, group, q)[0]; show(x) != "absent" {

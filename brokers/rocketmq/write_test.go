@@ -135,11 +135,11 @@ func TestUnknownGroup(t *testing.T) {
 		t.Error(show(r))
 	}
 	b.Connect("new", remotingtest.Client{ID: "c1"})
-	if err := s.DeleteGroup(t.Context(), "new"); !errors.Is(err, offset.ErrLive) {
+	if err := s.delete(t.Context(), "new"); !errors.Is(err, offset.ErrLive) {
 		t.Error(err)
 	}
 	b.Connect("new")
-	if err := s.DeleteGroup(t.Context(), "new"); err != nil || b.HasGroup("new") {
+	if err := s.delete(t.Context(), "new"); err != nil || b.HasGroup("new") {
 		t.Error(err)
 	}
 	if r := read(t, c, "new", q)[0]; show(r) != "absent" {
