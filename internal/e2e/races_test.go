@@ -123,6 +123,7 @@ func TestJobThatRuns(t *testing.T) {
 		r.ends(3).says("overwritten by a live job", "undo 1")
 		d.has(content, "12")
 		o.exits(0, "history", "1").says("overwritten")
+		o.exits(0, "history").says("0 of 1, 1 overwritten")
 		o.exits(4, "undo", "1", "--yes", "--settle", "0").says("MOVED", "--also-moved")
 		d.has(content, "12")
 	})

@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -72,25 +74,47 @@ func rowsOf(e *repair.Entry) (n int) {
 	return n
 }
 
-// result says how an entry ended, as far as the journal knows.
+// result says how an entry ended, as far as the journal knows; of rows that had not to be written nothing.
 func result(e *repair.Entry) string {
-	done, bad := 0, 0
+	written, all := 0, 0
+	bad := map[repair.Status]int{}
 	for _, o := range e.Done {
-		if o.Status.Done() {
-			done++
-		} else {
-			bad++
+		switch {
+		case o.Status == repair.Written:
+			written++
+		case o.Status.Done():
+			continue
+		default:
+			bad[o.Status]++
 		}
+		all++
 	}
 	switch {
 	case e.Busy:
 		return "being written"
-	case !e.Settled():
+	case e.Ended.IsZero():
 		return "NOT RECORDED"
-	case bad > 0:
-		return fmt.Sprintf("%d of %d", done, done+bad)
+	case len(bad) == 0:
+		return "written"
 	}
-	return "written"
+	s := fmt.Sprintf("%s of %s", Number(int64(written)), Number(int64(all)))
+	for _, st := range slices.Sorted(maps.Keys(bad)) {
+		s += fmt.Sprintf(", %s %s", Number(int64(bad[st])), st)
+	}
+	return s
+}
+
+// unsettled is why the store was looked at for what became of an entry; "": the journal knows.
+func unsettled(e *repair.Entry) string {
+	switch {
+	case e.Busy:
+		return "It is being written right now; below is what the store says at this moment."
+	case e.Ended.IsZero():
+		return "The process ended before it could record the result; below is what the store says now."
+	case !e.Settled():
+		return "What became of some rows was not known when it ended; below is what the store says of them now."
+	}
+	return ""
 }
 
 // Entry writes one entry with every row. outcomes are what was recorded, or what is true now where nothing was.
@@ -112,10 +136,10 @@ func Entry(w io.Writer, e *repair.Entry, results []repair.Outcome, o HistoryOpti
 	p.line("%d  %s, %s@%s, %s ago%s", e.ID, stamp(e.At), e.User, e.Host, positions.Span(o.Now.Sub(e.At)), quoted(e.Reason))
 	p.hanging("command  ", e.Command)
 	p.hanging("store    ", e.Store+", cluster "+dash(e.Cluster))
-	if !e.Settled() {
-		p.hanging("", "The process ended before it could record the result; below is what the store says now.")
+	if why := unsettled(e); why != "" {
+		p.hanging("", why)
 	}
-	t := grid{columns: []gridColumn{{name: "GROUP", shrink: true}, {name: "TOPIC", shrink: true}, {name: "PART", right: true}, {name: "BEFORE", right: true}, {name: "WRITTEN", right: true}, {name: "RESULT"}}}
+	t := grid{columns: []gridColumn{{name: "GROUP", shrink: true}, {name: "TOPIC", shrink: true}, {name: "PART", right: true}, {name: "BEFORE", right: true}, {name: "AFTER", right: true}, {name: "RESULT"}}}
 	ended := outcomeTexts(results)
 	for _, g := range e.Groups {
 		for _, c := range g.Changes {

@@ -225,3 +225,17 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
+
+// TestHistoryResults: what went wrong with some rows is in the list already, also what was found overwritten later.
+func TestHistoryResults(t *testing.T) {
+	p := morning(t)
+	for want, how := range map[string][]repair.Status{
+		"written":                          {repair.Written, repair.Unchanged, repair.AlreadyThere, repair.Written, repair.Unchanged},
+		"1 of 2, 1 overwritten":            {repair.Overwritten, repair.Written, repair.Unchanged, repair.AlreadyThere, repair.Unchanged},
+		"0 of 3, 1 not tried, 2 NOT KNOWN": {repair.NotKnown, repair.NotTried, repair.NotKnown, repair.Unchanged, repair.Unchanged},
+	} {
+		if got := result(entry(p, outcomesOf(p, func(i int) (repair.Status, string) { return how[i], "" }))); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
