@@ -87,6 +87,7 @@ func RunStore(t *testing.T, d Store) {
 	t.Run("answers", d.answers)
 	t.Run("values", d.values)
 	t.Run("caps", d.caps)
+	t.Run("groups", d.groups)
 	t.Run("listing", d.listing)
 	t.Run("faults", d.faults)
 	t.Run("races", d.races)

@@ -42,8 +42,10 @@ func (c client) Close() error      { return nil }
 func (c client) Groups(context.Context) (out []string, _ []error, _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for g := range c.rows {
-		out = append(out, g)
+	for g, rows := range c.rows {
+		if len(rows) > 0 {
+			out = append(out, g)
+		}
 	}
 	slices.Sort(out)
 	return out, nil, nil
@@ -153,6 +155,28 @@ func (c client) Write(_ context.Context, group string, ch []offset.Change) []off
 		}
 	}
 	return out
+}
+
+func (c client) DeletesGroups() error {
+	if !c.caps.Delete {
+		return offset.ErrUnsupported
+	}
+	return nil
+}
+
+func (c client) DeleteGroup(ctx context.Context, group string, had []offset.Change) ([]offset.Result[offset.Stored], error) {
+	if err := c.DeletesGroups(); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	for p := range c.rows[group] {
+		if !slices.ContainsFunc(had, func(x offset.Change) bool { return x.Partition == p }) {
+			c.mu.Unlock()
+			return nil, offset.ErrMoved
+		}
+	}
+	c.mu.Unlock()
+	return c.Write(ctx, group, had), nil
 }
 
 func TestRunStore(t *testing.T) {
