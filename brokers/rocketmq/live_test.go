@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,21 +82,41 @@ func TestLiveReset(t *testing.T) {
 // last consumption tells, and where it says nothing, nothing is claimed.
 func TestLiveResetBackAtTheOldPosition(t *testing.T) {
 	own := []remoting.Queue{{Topic: "orders", Broker: "broker-a", ID: 0}}
+	told := func(ms int64) remotingtest.Client { return remotingtest.Client{ID: "c1", Owns: own, Consumed: ms} }
+	silent := remotingtest.Client{ID: "c1", Silent: true}
 	for what, x := range map[string]struct {
-		after remotingtest.Client
-		want  string
+		before, after remotingtest.Client
+		later         time.Duration // after the write, when it last consumed, by the clock
+		late          int32         // how many questions after the write it cannot answer yet
+		want          string
 	}{
-		"put back":      {remotingtest.Client{ID: "c1", Owns: own, Consumed: 1}, "100"},
-		"read again":    {remotingtest.Client{ID: "c1", Owns: own, Consumed: 2}, "20"},
-		"does not tell": {remotingtest.Client{ID: "c1", Silent: true}, "did not tell which"},
+		"put back":                 {told(1), told(1), 0, 0, "100"},
+		"read again":               {told(1), told(2), 0, 0, "20"},
+		"does not tell":            {told(1), silent, 0, 0, "did not tell which"},
+		"tells when asked again":   {told(1), told(2), 0, 3, "20"},
+		"put back, told only then": {silent, told(0), time.Second, 0, "100"},
+		"read again, told only then, and when asked again": {silent, told(0), 11 * time.Second, 3, "20"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			fake := remotingtest.New(t, remotingtest.Options{})
 			c, b, q := one(t, fake, 100)
-			b.Connect("g", remotingtest.Client{ID: "c1", Owns: own, Consumed: 1})
+			b.Connect("g", x.before)
 			fake.OnWrite(func(remotingtest.Write) {
+				if x.later > 0 {
+					x.after.Consumed = time.Now().Add(x.later).UnixMilli()
+				}
 				b.Connect("g", x.after)
+				var asked atomic.Int32
+				fake.Intercept(func(call *remotingtest.Call) bool {
+					if call.Request.Code != int(remoting.CodeRunningInfo) || asked.Add(1) > x.late {
+						return false
+					}
+					a := &remoting.Command{Opaque: call.Request.Opaque, Flag: remoting.FlagAnswer, Remark: "json marshal error: json: unsupported value: NaN"}
+					frame, _ := a.Append(nil)
+					call.Conn.Write(frame)
+					return true
+				})
 				time.Sleep(30 * time.Millisecond)
 				b.SetOffset("g", "orders", 0, 100)
 			})

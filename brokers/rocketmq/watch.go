@@ -2,6 +2,7 @@ package rocketmq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -125,21 +126,33 @@ func (w *writing) conclude(ctx context.Context, at []int) {
 	if len(at) == 0 {
 		return
 	}
-	now := w.lastConsumed(ctx)
+	now := w.consumedAfterwards(ctx)
 	for _, i := range at {
 		r := &w.rows[i]
-		before, knew := w.consumed[r.Partition]
 		after, knows := now[r.Partition]
 		switch {
-		case r.now.State == offset.Set && r.now.Next == r.From.Next && knew && knows && after != before:
+		case r.now.State == offset.Set && r.now.Next == r.From.Next && knows && w.consumedSince(r.Partition, after):
 			r.now = taken(r.send)
-		case r.phase == bounced && knew && knows:
+		case r.phase == bounced && knows:
 		default:
 			r.err = fmt.Errorf("%s: after %v %s is stored: its clients have not gone to %d, or have read from there up to it already, and they did not tell which: %w",
 				r.Partition, w.pace.span(r.way), describe(r.now), r.send, offset.ErrOutcome)
 		}
 	}
 }
+
+// consumedSince tells whether a client that last consumed from a queue at this time, by its clock, did so after the write. Where
+// it did not tell its time before, ours of the write stands for it: a client that obeys pauses before it reads again, and clocks
+// differ by less than half of that.
+func (w *writing) consumedSince(p offset.Partition, after int64) bool {
+	if before, knew := w.consumed[p]; knew {
+		return after != before
+	}
+	return after >= w.began.Add(clientPause/2).UnixMilli()
+}
+
+// clientPause is how long a client pauses that was told to read from somewhere else.
+const clientPause = 10 * time.Second
 
 func describe(s offset.Stored) string {
 	if s.State == offset.Set {
@@ -148,22 +161,40 @@ func describe(s offset.Stored) string {
 	return "no position"
 }
 
-// lastConsumed asks all clients when they last consumed from each of their queues, or began with it.
-func (w *writing) lastConsumed(ctx context.Context) map[offset.Partition]int64 {
-	infos := make([]remoting.RunningInfo, len(w.on.clients))
-	each(len(infos), func(i int) {
-		var err error
-		if infos[i], err = w.client.RunningInfo(ctx, w.on.clients[i].at, w.group, w.on.clients[i].ID); err != nil {
-			w.env.Log.Debug("a client did not tell what it does", "client", w.on.clients[i].ID, "error", err)
+// consumedAfterwards is lastConsumed once all clients could tell: a Go client cannot for some ten seconds after a burst, which
+// reading again is.
+func (w *writing) consumedAfterwards(ctx context.Context) map[offset.Partition]int64 {
+	for end := w.env.Now().Add(w.pace.silent); ; {
+		out, all := w.lastConsumed(ctx)
+		if all || w.env.Now().After(end) {
+			return out
 		}
+		select {
+		case <-time.After(w.pace.poll):
+		case <-ctx.Done():
+			return out
+		}
+	}
+}
+
+// lastConsumed asks all clients when they last consumed from each of their queues, or began with it. all is false when one of
+// them is there and could not tell.
+func (w *writing) lastConsumed(ctx context.Context) (_ map[offset.Partition]int64, all bool) {
+	infos, errs := make([]remoting.RunningInfo, len(w.on.clients)), make([]error, len(w.on.clients))
+	each(len(infos), func(i int) {
+		infos[i], errs[i] = w.client.RunningInfo(ctx, w.on.clients[i].at, w.group, w.on.clients[i].ID)
 	})
-	out := map[offset.Partition]int64{}
-	for _, info := range infos {
+	out, all := map[offset.Partition]int64{}, true
+	for i, info := range infos {
+		if errs[i] != nil {
+			w.env.Log.Info("a client did not tell what it does", "client", w.on.clients[i].ID, "error", errs[i])
+			all = all && !errors.Is(errs[i], remoting.ErrNotTold)
+		}
 		for q, has := range info.Queues {
 			out[offset.Partition{Topic: q.Topic, Broker: q.Broker, Index: q.ID}] = has.LastConsumed
 		}
 	}
-	return out
+	return out, all
 }
 
 // see takes one look into account. Once a client has moved, where it goes from the target is its own affair: the answer is the
