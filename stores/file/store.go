@@ -24,7 +24,10 @@ type Store struct {
 	sync func(*os.File) error // tests of order, not of power failures, leave it out
 }
 
-var _ offset.Store = (*Store)(nil)
+var (
+	_ offset.Store        = (*Store)(nil)
+	_ offset.GroupDeleter = (*Store)(nil)
+)
 
 // Open looks whether the file is there; what is in it is looked at by every Read.
 func Open(_ context.Context, env offset.Env, a address.Address) (offset.Store, error) {

@@ -26,21 +26,28 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 	if len(changes) == 0 {
 		return out
 	}
-	fail := func(err error) []offset.Result[offset.Stored] {
-		for i := range out {
-			out[i] = offset.Result[offset.Stored]{Err: err}
-		}
-		return out
-	}
 	for i, c := range changes {
 		out[i].Err = possible(c)
 	}
 	if offset.Untouched(out) {
 		return out
 	}
-	err := s.locked(ctx, func() error {
+	if err := s.change(ctx, group, changes, out, func(document) error { return nil }); err != nil {
+		for i := range out {
+			out[i] = offset.Result[offset.Stored]{Err: err}
+		}
+	}
+	return out
+}
+
+// change makes the changes that no result of out speaks against, if all are as they were read and first finds nothing.
+func (s *Store) change(ctx context.Context, group string, changes []offset.Change, out []offset.Result[offset.Stored], first func(document) error) error {
+	return s.locked(ctx, func() error {
 		d, err := s.load(ctx)
 		if err != nil {
+			return err
+		}
+		if err := first(d); err != nil {
 			return err
 		}
 		if d.compare(group, changes, out); offset.Untouched(out) {
@@ -53,10 +60,6 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 		}
 		return s.replace(ctx, d)
 	})
-	if err != nil {
-		return fail(err)
-	}
-	return out
 }
 
 // possible says why a change can never be made, or nil.

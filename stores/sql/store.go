@@ -12,7 +12,7 @@ import (
 	"github.com/offsetctl/offsetctl/offset"
 )
 
-// Store is one table. It also is an offset.Warner and an offset.Permitter.
+// Store is one table. It also is an offset.Warner, an offset.Permitter and an offset.GroupDeleter.
 type Store struct {
 	db  *sqldb.DB
 	env offset.Env
@@ -20,9 +20,10 @@ type Store struct {
 }
 
 var (
-	_ offset.Store     = (*Store)(nil)
-	_ offset.Warner    = (*Store)(nil)
-	_ offset.Permitter = (*Store)(nil)
+	_ offset.Store        = (*Store)(nil)
+	_ offset.Warner       = (*Store)(nil)
+	_ offset.Permitter    = (*Store)(nil)
+	_ offset.GroupDeleter = (*Store)(nil)
 )
 
 // Open connects and looks at the table.

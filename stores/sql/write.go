@@ -21,8 +21,24 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 	if out := s.impossible(group, changes); out != nil {
 		return out
 	}
-	var out []offset.Result[offset.Stored]
-	err := s.db.Tx(ctx, func(ctx context.Context, c *sqldb.Conn) (err error) {
+	out, err := s.transaction(ctx, group, changes, func(context.Context, *sqldb.Conn) error { return nil })
+	if err == nil {
+		return out
+	}
+	err = s.db.Explain("writing group "+group, err)
+	out = make([]offset.Result[offset.Stored], len(changes))
+	for i := range out {
+		out[i].Err = err
+	}
+	return out
+}
+
+// transaction makes the changes, after what first does, or answers why not: each of them, or an error about all.
+func (s *Store) transaction(ctx context.Context, group string, changes []offset.Change, first func(context.Context, *sqldb.Conn) error) (out []offset.Result[offset.Stored], err error) {
+	err = s.db.Tx(ctx, func(ctx context.Context, c *sqldb.Conn) (err error) {
+		if err := first(ctx, c); err != nil {
+			return err
+		}
 		out, err = s.WriteIn(ctx, c, group, changes)
 		return err
 	}, func(ctx context.Context, c *sqldb.Conn) (bool, error) {
@@ -32,16 +48,10 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 		}
 		return done, err
 	})
-	switch {
-	case err == nil, errors.Is(err, errRefused), errors.Is(err, offset.ErrMoved) && len(out) == len(changes) && failed(out):
-		return out
+	if errors.Is(err, errRefused) || errors.Is(err, offset.ErrMoved) && len(out) == len(changes) && failed(out) {
+		return out, nil
 	}
-	err = s.db.Explain("writing group "+group, err)
-	out = make([]offset.Result[offset.Stored], len(changes))
-	for i := range out {
-		out[i].Err = err
-	}
-	return out
+	return out, err
 }
 
 func failed(rs []offset.Result[offset.Stored]) bool {
