@@ -5,7 +5,6 @@ package sqljournal
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -122,18 +121,9 @@ func (l *Log) makeTable(ctx context.Context) error {
 	return l.db.Explain("creating table "+Table, err)
 }
 
-// noTable: SQLite has no code of its own for it.
+// noTable tells whether a statement failed because nobody has made the table yet. SQLite has no code of its own for it.
 func noTable(err error) bool {
-	return sqldb.NoTable(err) || strings.Contains(err.Error(), "no such table")
-}
-
-// missing tells whether err comes from a table that nobody has made yet.
-func (l *Log) missing(ctx context.Context, err error) bool {
-	if err == nil {
-		return false
-	}
-	_, err = l.db.Table(ctx, Table)
-	return errors.Is(err, offset.ErrUnknownName)
+	return err != nil && (sqldb.NoTable(err) || strings.Contains(err.Error(), "no such table"))
 }
 
 // Append adds a line to an entry that was begun here. It is committed when Append returns.
@@ -170,7 +160,7 @@ func (l *Log) Read(ctx context.Context, id int64) (lines [][]byte, busy, cut boo
 		lines = append(lines, line)
 		return err
 	})
-	if l.missing(ctx, err) {
+	if noTable(err) {
 		err = nil
 	}
 	if err == nil && lines == nil {
@@ -188,7 +178,7 @@ func (l *Log) IDs(ctx context.Context) (ids []int64, err error) {
 		ids = append(ids, id)
 		return err
 	})
-	if l.missing(ctx, err) {
+	if noTable(err) {
 		return nil, nil
 	}
 	return ids, l.db.Explain("reading the journal", err)
@@ -200,7 +190,7 @@ func (l *Log) Try(ctx context.Context) error {
 		return l.insert(ctx, c, -1, 0, rand.Text(), []byte("{}"))
 	}
 	err := l.db.Peek(ctx, try)
-	if l.missing(ctx, err) {
+	if noTable(err) {
 		if err := l.makeTable(ctx); err != nil {
 			return err
 		}

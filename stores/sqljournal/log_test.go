@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,22 +40,29 @@ func parse(t testing.TB, s string) address.Address {
 
 // everyDatabase runs a test on a database of its own.
 func everyDatabase(t *testing.T, f func(t *testing.T, open func() *Log)) {
+	everyAddress(t, func(t *testing.T, a address.Address) {
+		f(t, func() *Log { return opened(t, env(), a) })
+	})
+}
+
+func opened(t *testing.T, e offset.Env, a address.Address) *Log {
+	t.Helper()
+	l, err := Open(t.Context(), e, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// everyAddress runs a test with the address of a database of its own.
+func everyAddress(t *testing.T, f func(t *testing.T, a address.Address)) {
 	for name, addr := range map[string]func(t *testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "journal.db") },
 		"mariadb":  func(t *testing.T) string { return database(t, "mysql://root@%s/%s", "mariadb", "test") },
 		"postgres": func(t *testing.T) string { return database(t, "postgres://postgres@%s/%s", "postgres", "postgres") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			a := parse(t, addr(t))
-			f(t, func() *Log {
-				l, err := Open(t.Context(), env(), a)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = l.Close() })
-				return l
-			})
-		})
+		t.Run(name, func(t *testing.T) { f(t, parse(t, addr(t))) })
 	}
 }
 
@@ -63,19 +71,27 @@ func database(t *testing.T, format, server, first string) string {
 	t.Helper()
 	host := testservers.Need(t, server).Addr["plain"]
 	name := "journal_" + strings.ToLower(rand.Text()[:10])
-	run := func(ctx context.Context, text string) error {
-		db, err := sqldb.Open(ctx, env(), parse(t, fmt.Sprintf(format, host, first)))
-		if err != nil {
-			return err
-		}
-		defer func() { _ = db.Close() }()
-		return db.Query(ctx, db.Build(text), func(func(...any) error) error { return nil })
-	}
-	if err := run(t.Context(), "CREATE DATABASE "+name); err != nil {
+	root := parse(t, fmt.Sprintf(format, host, first))
+	if err := run(t.Context(), root, "CREATE DATABASE "+name); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = run(context.Background(), "DROP DATABASE "+name) })
+	t.Cleanup(func() { _ = run(context.Background(), root, "DROP DATABASE "+name) })
 	return fmt.Sprintf(format, host, name)
+}
+
+// run executes statements as the user of an address.
+func run(ctx context.Context, a address.Address, texts ...string) error {
+	db, err := sqldb.Open(ctx, env(), a)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	for _, text := range texts {
+		if err := db.Query(ctx, db.Build(text), func(func(...any) error) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func TestLines(t *testing.T) {
@@ -123,6 +139,54 @@ func TestLines(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// TestNoTable: the server's own answer tells that nobody has made the table yet; it is not asked once more.
+func TestNoTable(t *testing.T) {
+	everyAddress(t, func(t *testing.T, a address.Address) {
+		var asked atomic.Int32
+		e := env()
+		e.Trace = func(string, string) { asked.Add(1) }
+		l := opened(t, e, a)
+		asked.Store(0)
+		if ids, err := l.IDs(t.Context()); err != nil || ids != nil || asked.Load() != 1 {
+			t.Errorf("%v, %v, %d questions", ids, err, asked.Load())
+		}
+		asked.Store(0)
+		if _, _, _, err := l.Read(t.Context(), 1); !errors.Is(err, fs.ErrNotExist) || asked.Load() != 1 {
+			t.Errorf("%v, %d questions", err, asked.Load())
+		}
+	})
+}
+
+// TestForbiddenTable: a journal that this user may not see is not an empty one.
+func TestForbiddenTable(t *testing.T) {
+	for name, x := range map[string]struct{ format, first, create, grant string }{
+		"mariadb":  {"mysql://%s@%s/%s", "test", "CREATE USER '%s'@'%%' IDENTIFIED BY 'pw'", "GRANT SELECT ON other TO '%s'@'%%'"},
+		"postgres": {"postgres://%s@%s/%s", "postgres", "CREATE USER %s PASSWORD 'pw'", "GRANT SELECT ON other TO %s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			super := map[string]string{"mariadb": "root", "postgres": "postgres"}[name]
+			a := parse(t, database(t, fmt.Sprintf(x.format, super, "%s", "%s"), name, x.first))
+			if _, err := opened(t, env(), a).Create(t.Context(), []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+			user := "u" + strings.ToLower(rand.Text()[:8])
+			if err := run(t.Context(), a, fmt.Sprintf(x.create, user), "CREATE TABLE other (id int)", fmt.Sprintf(x.grant, user)); err != nil {
+				t.Fatal(err)
+			}
+			l := opened(t, env(), parse(t, fmt.Sprintf(x.format, user+":pw", a.Hosts[0], a.Path)))
+			if ids, err := l.IDs(t.Context()); !errors.Is(err, offset.ErrDenied) {
+				t.Errorf("%v, %v", ids, err)
+			}
+			if _, _, _, err := l.Read(t.Context(), 1); !errors.Is(err, offset.ErrDenied) {
+				t.Error(err)
+			}
+			if err := l.Try(t.Context()); !errors.Is(err, offset.ErrDenied) {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 func TestIDsOfManyMachines(t *testing.T) {
