@@ -15,6 +15,7 @@ type Address struct {
 	Hosts   []string // host:port, in the order given
 	Path    string   // unescaped; of a host address without the leading slash
 	options []setting
+	secrets Secrets // where they are looked up, once Reveal has told
 	form    Form
 }
 

@@ -1,6 +1,8 @@
 package address
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -81,6 +83,39 @@ func TestReveal(t *testing.T) {
 	}
 	a, _ = Parse("kafka://h?password=env:NOPE", forms)
 	if _, err = a.Reveal(l); err == nil || !strings.Contains(err.Error(), "env:NOPE: it is not set") {
+		t.Error(err)
+	}
+}
+
+// What a file or a command gives may be another secret by now; what the environment gives cannot change.
+func TestRenew(t *testing.T) {
+	n := 0
+	count := func(kind string) (string, error) { n++; return fmt.Sprint(kind, n), nil }
+	l := Secrets{
+		Env:     func(string) (string, bool) { v, _ := count("env"); return v, true },
+		File:    func(string) (string, error) { return count("file") },
+		Command: func(string) (string, error) { return count("command") },
+	}
+	for in, want := range map[string][2]string{
+		"plain": {"plain", "plain"}, "env:P": {"env1", "env1"}, "file:/p": {"file1", "file2"}, "command:p": {"command1", "command2"},
+	} {
+		n = 0
+		a, err := Parse("kafka://h?user=u&password="+in, forms)
+		if err == nil {
+			a, err = a.Reveal(l)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := a.Renew()
+		if got := [2]string{a.Get("password"), b.Get("password")}; err != nil || got != want || b.Text() != a.Text() {
+			t.Errorf("%s: %q, want %q, %v", in, got, want, err)
+		}
+	}
+	a, _ := Parse("kafka://h?password=file:/p", forms)
+	a, _ = a.Reveal(l)
+	a.secrets.File = func(string) (string, error) { return "", errors.New("gone") }
+	if _, err := a.Renew(); err == nil || !strings.Contains(err.Error(), "file:/p: gone") {
 		t.Error(err)
 	}
 }

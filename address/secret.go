@@ -44,12 +44,24 @@ func (l Secrets) Lookup(ref string) (v string, err error) {
 
 // Reveal answers the address with its secrets looked up, so that Get answers them.
 func (a Address) Reveal(l Secrets) (Address, error) {
+	a.secrets = l
+	return a.lookedUp(func(s setting) bool { return !s.revealed })
+}
+
+// Renew answers a revealed address with those secrets looked up once more that files and commands give: what expires is replaced
+// there. The address itself keeps what it has.
+func (a Address) Renew() (Address, error) {
+	return a.lookedUp(func(s setting) bool { return isReference(s.text) && !strings.HasPrefix(s.text, "env:") })
+}
+
+// lookedUp answers the address with the secrets filled in for which it is due.
+func (a Address) lookedUp(due func(setting) bool) (Address, error) {
 	a.options = slices.Clone(a.options)
 	for i, o := range a.options {
-		if !o.secret || o.revealed {
+		if !o.secret || !due(o) {
 			continue
 		}
-		v, err := l.Lookup(o.text)
+		v, err := a.secrets.Lookup(o.text)
 		if err != nil {
 			return Address{}, fmt.Errorf("%s address, option %s: %w", a.Scheme, o.name, err)
 		}

@@ -40,6 +40,7 @@ type step struct {
 	failed error // of the last try
 	at     time.Time
 	silent bool // it takes connections, and has not answered on the last one yet
+	served bool // it has answered a request
 }
 
 // failedFor is how long a failed connection answers for the requests that were waiting for it: each of them would try again.
@@ -79,7 +80,14 @@ func (d *dialer) served(addr string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.step(addr)
-	s.stage, s.silent = stageMetadata, false
+	s.stage, s.silent, s.served = stageMetadata, false, true
+}
+
+// knows tells whether the server has answered a request, so has taken the login.
+func (d *dialer) knows(addr string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.step(addr).served
 }
 
 // order is the bootstrap servers as they are tried: those that took a connection and said nothing come last.

@@ -36,6 +36,7 @@ type fault struct {
 	tls   bool   // the connection was encrypted, or should have been
 	login string // the option sasl, "" without
 	node  string // "broker 2" where the cluster named the address
+	known bool   // the server has taken this login before
 }
 
 func (f *fault) Error() string {
@@ -149,6 +150,8 @@ func (f *fault) suggestLogin() string {
 		return "some servers do so when they do not take the login: are user and password right, and does the listener take sasl=" + f.login + "?"
 	case errors.Is(err, io.EOF):
 		return "the listener may want a login: set the option sasl"
+	case errors.Is(err, kerr.IllegalSaslState) && f.known:
+		return "it took the login before: has the token run out? One that is given by file: or command: is taken anew for each login"
 	case errors.Is(err, kerr.IllegalSaslState):
 		return "the listener may want no login: leave the option sasl out"
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
@@ -176,10 +179,10 @@ func (c *Cluster) broken(addr, node string, err error) error {
 	var f *fault
 	if errors.As(err, &f) {
 		named := *f
-		named.node, named.login = node, c.dial.sasl
+		named.node, named.login, named.known = node, c.dial.sasl, c.dial.knows(addr)
 		return &named
 	}
-	f = &fault{addr: addr, node: node, err: err, tls: c.dial.tls != nil, login: c.dial.sasl, stage: c.dial.stageOf(addr)}
+	f = &fault{addr: addr, node: node, err: err, tls: c.dial.tls != nil, login: c.dial.sasl, stage: c.dial.stageOf(addr), known: c.dial.knows(addr)}
 	var first *kgo.ErrFirstReadEOF
 	switch {
 	case errors.Is(err, kgo.ErrClientClosed):

@@ -56,7 +56,7 @@ func open(ctx context.Context, env offset.Env, a address.Address, extra ...kgo.O
 	if err != nil {
 		return nil, offset.As(offset.ErrConfig, fmt.Errorf("%s: %w", a, err))
 	}
-	mech, err := login(a)
+	mech, err := login(a, env.Now)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a, err)
 	}

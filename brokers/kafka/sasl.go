@@ -1,10 +1,13 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/aws"
@@ -17,39 +20,87 @@ import (
 )
 
 // login answers the mechanism that the address asks for; nil: no login.
-func login(a address.Address) (sasl.Mechanism, error) {
+func login(a address.Address, now func() time.Time) (sasl.Mechanism, error) {
 	kind := strings.ToLower(a.Get("sasl"))
 	if kind == "" {
 		return nil, withoutLogin(a)
 	}
-	user, password, token := a.Get("user"), a.Get("password"), a.Get("token")
 	switch kind {
 	case "plain", "scram-sha-256", "scram-sha-512", "aws-msk-iam":
-		if user == "" || password == "" {
+		if a.Get("user") == "" || a.Get("password") == "" {
 			return nil, offset.As(offset.ErrConfig, fmt.Errorf("sasl=%s needs the options user and password", kind))
 		}
 	}
+	c := &credentials{address: a, now: now, at: now()}
 	switch kind {
 	case "plain":
-		return plain.Auth{User: user, Pass: password}.AsMechanism(), nil
+		return plain.Plain(asking(c, func(a address.Address) plain.Auth {
+			return plain.Auth{User: a.Get("user"), Pass: a.Get("password")}
+		})), nil
 	case "scram-sha-256":
-		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism(), nil
+		return scram.Sha256(asking(c, scramAuth)), nil
 	case "scram-sha-512":
-		return scram.Auth{User: user, Pass: password}.AsSha512Mechanism(), nil
+		return scram.Sha512(asking(c, scramAuth)), nil
 	case "oauthbearer":
-		if token == "" {
-			token = password
-		}
-		if token == "" {
+		if bearer(a).Token == "" {
 			return nil, offset.As(offset.ErrConfig, errors.New("sasl=oauthbearer needs the option token"))
 		}
-		return oauth.Auth{Token: token}.AsMechanism(), nil
+		return oauth.Oauth(asking(c, bearer)), nil
 	case "aws-msk-iam":
-		return aws.Auth{AccessKey: user, SecretKey: password, SessionToken: token}.AsManagedStreamingIAMMechanism(), nil
+		return aws.ManagedStreamingIAM(asking(c, func(a address.Address) aws.Auth {
+			return aws.Auth{AccessKey: a.Get("user"), SecretKey: a.Get("password"), SessionToken: a.Get("token")}
+		})), nil
 	case "kerberos":
 		return kerberosLogin(a)
 	}
 	return nil, offset.As(offset.ErrConfig, fmt.Errorf("option sasl is %q: it is plain, scram-sha-256, scram-sha-512, oauthbearer, aws-msk-iam or kerberos", a.Get("sasl")))
+}
+
+func scramAuth(a address.Address) scram.Auth {
+	return scram.Auth{User: a.Get("user"), Pass: a.Get("password")}
+}
+
+func bearer(a address.Address) oauth.Auth {
+	return oauth.Auth{Token: cmp.Or(a.Get("token"), a.Get("password"))}
+}
+
+// credentials are what a user logs in with. Tokens expire and passwords are changed while a command runs for hours, so each login
+// takes them from where they are kept.
+type credentials struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	address address.Address
+	at      time.Time // when they were looked up
+}
+
+// keptFor is how long credentials are good without another look: the connections to all brokers are opened in one go.
+const keptFor = 5 * time.Second
+
+func (c *credentials) current() (address.Address, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now().Sub(c.at) < keptFor {
+		return c.address, nil
+	}
+	a, err := c.address.Renew()
+	if err != nil {
+		return address.Address{}, err
+	}
+	c.address, c.at = a, c.now()
+	return a, nil
+}
+
+// asking answers what the client library calls before each login, the ones that brokers demand of a long session too.
+func asking[T any](c *credentials, auth func(address.Address) T) func(context.Context) (T, error) {
+	return func(context.Context) (T, error) {
+		a, err := c.current()
+		if err != nil {
+			var none T
+			return none, err
+		}
+		return auth(a), nil
+	}
 }
 
 // withoutLogin refuses options that mean nothing without sasl: they would be left out without a word.
