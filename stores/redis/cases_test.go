@@ -12,17 +12,18 @@ import (
 
 	"github.com/offsetctl/offsetctl/internal/testservers"
 	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/offset/offsettest/storetest"
 )
 
 func TestBR10(t *testing.T) {
 	p := shared(t)
 	p.do("HSET", p.key("g", "t"), "0", "3", "1", "-1")
 	s := p.open("&value=last")
-	got := get(t, s, "g", ps(0, 1)...)
+	got := storetest.Get(t, s, "g", storetest.Partitions(0, 1)...)
 	if got[0].Next != 4 || got[1].State != offset.Set || got[1].Next != 0 || string(got[1].Raw) != "-1" {
 		t.Fatalf("%+v", got)
 	}
-	write(t, s, "g", change(t, s, "g", ps(0, 1, 2), 4, 0, 7))
+	storetest.Write(t, s, "g", storetest.Changes(t, s, "g", storetest.Partitions(0, 1, 2), 4, 0, 7))
 	if v := fmt.Sprint(p.do("HMGET", p.key("g", "t"), "0", "1", "2")); v != "[3 -1 6]" {
 		t.Errorf("written as %s", v)
 	}
@@ -35,14 +36,14 @@ func TestBR12(t *testing.T) {
 		p.do("HSET", p.key("g", "t"), i, x)
 	}
 	s := p.open("")
-	got := get(t, s, "g", ps(0, 1, 2, 3, 4, 5)...)
+	got := storetest.Get(t, s, "g", storetest.Partitions(0, 1, 2, 3, 4, 5)...)
 	for i, v := range got {
 		if i < 3 && fmt.Sprint(v.Next) != texts[i] || i >= 3 && (v.State != offset.Invalid || string(v.Raw) != texts[i]) {
 			t.Errorf("%s reads as %+v", texts[i], v)
 		}
 	}
 	// Two numbers that are one as a double: the comparison must tell them apart.
-	ch := change(t, s, "g", ps(1), 5)
+	ch := storetest.Changes(t, s, "g", storetest.Partitions(1), 5)
 	p.do("HSET", p.key("g", "t"), 1, "9007199254740992")
 	if r := s.Write(context.Background(), "g", ch)[0]; !errors.Is(r.Err, offset.ErrMoved) {
 		t.Errorf("...993 became ...992 since it was read, and the write answers %v", r.Err)
@@ -65,7 +66,7 @@ func TestBR24(t *testing.T) {
 		if a.Err != nil || len(a.Others) != 2 {
 			t.Errorf("group %q: %+v", g, a)
 		}
-		write(t, s, g, change(t, s, g, at, 0))
+		storetest.Write(t, s, g, storetest.Changes(t, s, g, at, 0))
 		left := 0
 		for _, g := range groups {
 			for _, topic := range topics {
@@ -85,11 +86,11 @@ func TestBR26(t *testing.T) {
 	p.do("HSET", p.key("g", "t"), "broker-a-0", "1", "broker-b-0", "2", "0", "3", "x", "4")
 	s := p.open("")
 	all := []offset.Partition{{Topic: "t"}, {Topic: "t", Broker: "broker-a"}, {Topic: "t", Broker: "broker-b"}}
-	got := get(t, s, "g", all...)
+	got := storetest.Get(t, s, "g", all...)
 	if got[0].Next != 3 || got[1].Next != 1 || got[2].Next != 2 {
 		t.Errorf("%+v", got)
 	}
-	write(t, s, "g", change(t, s, "g", all[1:2], 9))
+	storetest.Write(t, s, "g", storetest.Changes(t, s, "g", all[1:2], 9))
 	if v := fmt.Sprint(p.do("HMGET", p.key("g", "t"), "broker-a-0", "broker-b-0", "0", "x")); v != "[9 2 3 4]" {
 		t.Errorf("the hash has %s", v)
 	}
@@ -103,13 +104,13 @@ func TestBR32(t *testing.T) {
 	p := shared(t)
 	p.do("HSET", p.key("g", "t"), "0", "120", "1", "", "2", "75\n", "4", "\x00\x00\x00\x00\x00\x00\x00\x4b", "5", "abc")
 	s := p.open("")
-	got := get(t, s, "g", ps(0, 1, 2, 3, 4, 5)...)
+	got := storetest.Get(t, s, "g", storetest.Partitions(0, 1, 2, 3, 4, 5)...)
 	for i, want := range []string{"set 120", "invalid 0", "set 75", "absent 0", "invalid 0", "invalid 0"} {
 		if have := fmt.Sprint(got[i].State, " ", got[i].Next); have != want {
 			t.Errorf("field %d is %s, it should be %s", i, have, want)
 		}
 	}
-	write(t, s, "g", change(t, s, "g", ps(1), 0))
+	storetest.Write(t, s, "g", storetest.Changes(t, s, "g", storetest.Partitions(1), 0))
 	if v := fmt.Sprintf("%q", p.do("HMGET", p.key("g", "t"), "0", "1", "2", "5")); v != `["120" "0" "75\n" "abc"]` {
 		t.Errorf("the hash has %s", v)
 	}
@@ -125,11 +126,11 @@ func TestBR33(t *testing.T) {
 	for _, topic := range []string{"a", "b", "c", "d"} {
 		at = append(at, offset.Partition{Topic: topic}, offset.Partition{Topic: topic, Index: 1})
 	}
-	write(t, s, "g", change(t, s, "g", at, 1, 1, 1, 1, 1, 1, 1, 1))
-	ch := change(t, s, "g", at, 2, 2, 2, 2, 2, 2, 2, 2)
+	storetest.Write(t, s, "g", storetest.Changes(t, s, "g", at, 1, 1, 1, 1, 1, 1, 1, 1))
+	ch := storetest.Changes(t, s, "g", at, 2, 2, 2, 2, 2, 2, 2, 2)
 	p.do("HSET", p.prefix+"g/c", "1", "9")
 	r := s.Write(context.Background(), "g", ch)
-	for i, v := range get(t, s, "g", at...) {
+	for i, v := range storetest.Get(t, s, "g", at...) {
 		want := int64(2)
 		if at[i].Topic == "c" {
 			want = []int64{1, 9}[at[i].Index]
@@ -144,10 +145,10 @@ func TestBR34(t *testing.T) {
 	p := shared(t)
 	p.do("HSET", p.key("g", "t"), "0", "10", "1", "20")
 	s := p.open("")
-	ch := change(t, s, "g", ps(1), 5)
+	ch := storetest.Changes(t, s, "g", storetest.Partitions(1), 5)
 	p.do("HSET", p.key("g", "t"), "0", "15")
-	write(t, s, "g", ch)
-	ch = change(t, s, "g", ps(0, 1), 3, 3)
+	storetest.Write(t, s, "g", ch)
+	ch = storetest.Changes(t, s, "g", storetest.Partitions(0, 1), 3, 3)
 	p.do("HSET", p.key("g", "t"), "0", "16")
 	r := s.Write(context.Background(), "g", ch)
 	if !errors.Is(r[0].Err, offset.ErrMoved) || r[0].Value.Next != 16 || !errors.Is(r[1].Err, offset.ErrUntouched) {
@@ -164,7 +165,7 @@ func TestBR38(t *testing.T) {
 	for _, kind := range []string{"hash", "string"} {
 		t.Run(kind, func(t *testing.T) {
 			p := shared(t)
-			at := ps(0, 1)
+			at := storetest.Partitions(0, 1)
 			put := p.poke(kind == "string")
 			put(t, "g1", at[0], []byte("40"))
 			put(t, "g2", at[0], []byte("7"))
@@ -174,24 +175,24 @@ func TestBR38(t *testing.T) {
 			}
 			p.do("EXPIRE", key, 1000)
 			s := p.open("&type=" + kind)
-			got := get(t, s, "g1", at...)
+			got := storetest.Get(t, s, "g1", at...)
 			if got[0].Next != 40 || got[1].State != offset.Absent {
 				t.Errorf("%+v", got)
 			}
 			if w := fmt.Sprint(s.Warnings(context.Background())); !strings.Contains(w, "expires in") {
 				t.Errorf("nothing is said of the expiry: %s", w)
 			}
-			write(t, s, "g1", change(t, s, "g1", at, 30, 30))
+			storetest.Write(t, s, "g1", storetest.Changes(t, s, "g1", at, 30, 30))
 			if ttl := p.do("TTL", key); ttl != int64(-1) {
 				t.Errorf("the key still expires in %v s", ttl)
 			}
 			if k := p.do("TYPE", key); k != kind {
 				t.Errorf("the key is a %v by now", k)
 			}
-			if v := get(t, s, "g2", at[0])[0]; v.Next != 7 {
+			if v := storetest.Get(t, s, "g2", at[0])[0]; v.Next != 7 {
 				t.Errorf("another group's is %+v", v)
 			}
-			get(t, s, "g1", at...)
+			storetest.Get(t, s, "g1", at...)
 			if w := fmt.Sprint(s.Warnings(context.Background())); strings.Contains(w, "expires in") {
 				t.Errorf("an expiry that is over is still told: %s", w)
 			}
@@ -201,11 +202,11 @@ func TestBR38(t *testing.T) {
 		own := testservers.NeedOwn(t, "redis")
 		p := connect(t, &redis.UniversalOptions{Addrs: []string{own.Addr["plain"]}})
 		s := p.open("")
-		write(t, s, "g", change(t, s, "g", ps(0), 10))
-		ch := change(t, s, "g", ps(0), 20)
+		storetest.Write(t, s, "g", storetest.Changes(t, s, "g", storetest.Partitions(0), 10))
+		ch := storetest.Changes(t, s, "g", storetest.Partitions(0), 20)
 		p.do("CONFIG", "SET", "maxmemory", "1")
 		r := s.Write(context.Background(), "g", ch)[0]
-		if r.Err == nil || !strings.Contains(r.Err.Error(), "memory is full") || get(t, s, "g", ps(0)...)[0].Next != 10 {
+		if r.Err == nil || !strings.Contains(r.Err.Error(), "memory is full") || storetest.Get(t, s, "g", storetest.Partitions(0)...)[0].Next != 10 {
 			t.Errorf("out of memory: %+v", r)
 		}
 		p.do("CONFIG", "SET", "maxmemory", "0")
@@ -229,7 +230,7 @@ func TestBR38(t *testing.T) {
 			t.Errorf("warnings: %s", w)
 		}
 		own.Kill("")
-		a := s.Read(context.Background(), []offset.Query{{Group: "g", Topics: []string{}, Expect: ps(0)}})[0]
+		a := s.Read(context.Background(), []offset.Query{{Group: "g", Topics: []string{}, Expect: storetest.Partitions(0)}})[0]
 		if !errors.Is(a.Err, offset.ErrUnreachable) {
 			t.Errorf("a server that was killed: %+v", a)
 		}
@@ -240,7 +241,7 @@ func TestBR38(t *testing.T) {
 func TestBR40(t *testing.T) {
 	p := shared(t)
 	p.do("SET", p.key("g", "t")+":0", "")
-	if v := get(t, p.open("&type=string"), "g", ps(0)...)[0]; v.State != offset.Invalid {
+	if v := storetest.Get(t, p.open("&type=string"), "g", storetest.Partitions(0)...)[0]; v.State != offset.Invalid {
 		t.Errorf("%+v", v)
 	}
 }
@@ -249,8 +250,8 @@ func TestWrongType(t *testing.T) {
 	p := shared(t)
 	p.do("SET", p.key("g", "t"), "5")
 	s := p.open("")
-	a := s.Read(context.Background(), []offset.Query{{Group: "g", Topics: []string{}, Expect: ps(0)}})[0]
-	r := s.Write(context.Background(), "g", []offset.Change{{Partition: ps(0)[0], From: offset.Stored{Version: absent}, To: set(1)}})[0]
+	a := s.Read(context.Background(), []offset.Query{{Group: "g", Topics: []string{}, Expect: storetest.Partitions(0)}})[0]
+	r := s.Write(context.Background(), "g", []offset.Change{{Partition: storetest.Partitions(0)[0], From: offset.Stored{Version: absent}, To: storetest.Set(1)}})[0]
 	for _, err := range []error{a.Expected[0].Err, r.Err} {
 		if !strings.Contains(fmt.Sprint(err), "type") {
 			t.Errorf("a string where a hash should be: %v", err)
@@ -272,16 +273,16 @@ func TestRights(t *testing.T) {
 	}
 	p.prefix = "alice:" + p.prefix
 	alice := p.open("&user=alice&password=" + pass)
-	write(t, alice, "g", change(t, alice, "g", ps(0, 1), 10, 10))
+	storetest.Write(t, alice, "g", storetest.Changes(t, alice, "g", storetest.Partitions(0, 1), 10, 10))
 	p.prefix = "bob" + p.prefix
 	p.do("HSET", p.key("g", "t"), "0", "10", "1", "10")
 	other := p.open("&user=alice&password=" + pass)
-	a := other.Read(context.Background(), []offset.Query{{Group: "g", Topics: []string{}, Expect: ps(0)}})[0]
+	a := other.Read(context.Background(), []offset.Query{{Group: "g", Topics: []string{}, Expect: storetest.Partitions(0)}})[0]
 	if !errors.Is(errors.Join(a.Err, a.Expected[0].Err), offset.ErrDenied) {
 		t.Errorf("another's key: %+v", a)
 	}
 	reader := p.open("&user=reader&password=" + pass)
-	r := reader.Write(context.Background(), "g", change(t, reader, "g", ps(0), 5))[0]
+	r := reader.Write(context.Background(), "g", storetest.Changes(t, reader, "g", storetest.Partitions(0), 5))[0]
 	if !errors.Is(r.Err, offset.ErrDenied) {
 		t.Errorf("no right to write: %+v", r)
 	}
@@ -289,10 +290,10 @@ func TestRights(t *testing.T) {
 	p.do("ACL", "SETUSER", user, "on", ">half-secret", "~*", "+@all", "-hdel")
 	t.Cleanup(func() { p.do("ACL", "DELUSER", user) })
 	half := p.open("&user=" + user + "&password=half-secret")
-	ch := change(t, half, "g", ps(0, 1), 5, 0)
+	ch := storetest.Changes(t, half, "g", storetest.Partitions(0, 1), 5, 0)
 	ch[1].To = offset.Stored{State: offset.Absent}
 	rs := half.Write(context.Background(), "g", ch)
-	now := get(t, half, "g", ps(0, 1)...)
+	now := storetest.Get(t, half, "g", storetest.Partitions(0, 1)...)
 	if rs[0].Err != nil || now[0].Next != 5 || !errors.Is(rs[1].Err, offset.ErrDenied) || now[1].Next != 10 {
 		t.Errorf("half a script: %+v; there is %+v", rs, now)
 	}

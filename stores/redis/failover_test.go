@@ -11,6 +11,7 @@ import (
 
 	"github.com/offsetctl/offsetctl/internal/testservers"
 	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/offset/offsettest/storetest"
 )
 
 // A failover while replication is broken loses what was acknowledged. The next write, planned from what was there, is refused and
@@ -21,7 +22,7 @@ func TestFailover(t *testing.T) {
 	p := connect(t, &redis.UniversalOptions{Addrs: strings.Split(srv.Addr["sentinels"], ","), MasterName: master, Password: pass})
 	options := "&master=" + master + "&password=" + pass
 	careless, careful := p.open(options), p.open(options+"&wait-replicas=1")
-	write(t, careful, "g", change(t, careful, "g", ps(0), 500))
+	storetest.Write(t, careful, "g", storetest.Changes(t, careful, "g", storetest.Partitions(0), 500))
 
 	replica := redis.NewClient(&redis.Options{Addr: srv.Addr["replica"], Password: pass, MaxRetries: -1})
 	defer func() { _ = replica.Close() }()
@@ -31,9 +32,9 @@ func TestFailover(t *testing.T) {
 	}
 	p.do("CLIENT", "KILL", "TYPE", "replica")
 
-	write(t, careless, "g", change(t, careless, "g", ps(0), 510))
-	plan := change(t, careless, "g", ps(0), 511)
-	r := careful.Write(ctx, "g", change(t, careful, "g", ps(0), 512))[0]
+	storetest.Write(t, careless, "g", storetest.Changes(t, careless, "g", storetest.Partitions(0), 510))
+	plan := storetest.Changes(t, careless, "g", storetest.Partitions(0), 511)
+	r := careful.Write(ctx, "g", storetest.Changes(t, careful, "g", storetest.Partitions(0), 512))[0]
 	if !errors.Is(r.Err, offset.ErrOutcome) || !strings.Contains(r.Err.Error(), "only 0 of 1") {
 		t.Errorf("a write that no replica has: %v", r.Err)
 	}
@@ -41,7 +42,7 @@ func TestFailover(t *testing.T) {
 	var now offset.Stored
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
 		wait, cancel := context.WithTimeout(ctx, 3*time.Second)
-		a := careless.Read(wait, []offset.Query{{Group: "g", Topics: []string{}, Expect: ps(0)}})[0]
+		a := careless.Read(wait, []offset.Query{{Group: "g", Topics: []string{}, Expect: storetest.Partitions(0)}})[0]
 		cancel()
 		if now = a.Expected[0].Value; a.Err == nil && a.Expected[0].Err == nil {
 			break
@@ -56,7 +57,7 @@ func TestFailover(t *testing.T) {
 	if r = careless.Write(ctx, "g", plan)[0]; !errors.Is(r.Err, offset.ErrMoved) || r.Value.Next != 500 {
 		t.Errorf("a write planned before the failover: %+v", r)
 	}
-	write(t, careless, "g", change(t, careless, "g", ps(0), 511))
+	storetest.Write(t, careless, "g", storetest.Changes(t, careless, "g", storetest.Partitions(0), 511))
 }
 
 // Without an append-only file a restart forgets: the position is absent, which check and inspect warned of.
@@ -64,18 +65,18 @@ func TestRestartWithoutPersistence(t *testing.T) {
 	srv := testservers.NeedOwn(t, "redis")
 	p := connect(t, &redis.UniversalOptions{Addrs: []string{srv.Addr["plain"]}})
 	s := p.open("")
-	write(t, s, "kept", change(t, s, "kept", ps(0), 10))
+	storetest.Write(t, s, "kept", storetest.Changes(t, s, "kept", storetest.Partitions(0), 10))
 	srv.Kill("")
 	srv.Start("")
-	if v := get(t, s, "kept", ps(0)...)[0]; v.Next != 10 {
+	if v := storetest.Get(t, s, "kept", storetest.Partitions(0)...)[0]; v.Next != 10 {
 		t.Errorf("with an append-only file: %+v", v)
 	}
 	p.do("CONFIG", "SET", "appendonly", "no")
-	ch := change(t, s, "lost", ps(0), 20)
-	write(t, s, "lost", ch)
+	ch := storetest.Changes(t, s, "lost", storetest.Partitions(0), 20)
+	storetest.Write(t, s, "lost", ch)
 	srv.Kill("")
 	srv.Start("")
-	if v := get(t, s, "lost", ps(0)...)[0]; v.State != offset.Absent {
+	if v := storetest.Get(t, s, "lost", storetest.Partitions(0)...)[0]; v.State != offset.Absent {
 		t.Errorf("without one: %+v", v)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/offsetctl/offsetctl/internal/testservers"
 	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/offset/offsettest/storetest"
 )
 
 // trips counts the batches that a client sends, each of them one round trip.
@@ -52,7 +53,7 @@ func TestRequests(t *testing.T) {
 		s.AddHook(h)
 		for round := range 3 { // the first one connects
 			h.calls = nil
-			ch := change(t, s, group, at, make([]int64, len(at))...)
+			ch := storetest.Changes(t, s, group, at, make([]int64, len(at))...)
 			if want := []string{"pipeline"}; round > 0 && !slices.Equal(h.calls, want) {
 				t.Errorf("%q: a read took %v", options, h.calls)
 			}
@@ -60,7 +61,7 @@ func TestRequests(t *testing.T) {
 				ch[i].To.Next = int64(round*1000 + i)
 			}
 			h.calls = nil
-			write(t, s, group, ch)
+			storetest.Write(t, s, group, ch)
 			if n := len(h.calls); n > 2 || n == 0 || !strings.HasPrefix(h.calls[0], "eval") {
 				t.Errorf("%q: a write took %v", options, h.calls)
 			}

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/offsetctl/offsetctl/internal/testservers"
 	"github.com/offsetctl/offsetctl/offset"
 	"github.com/offsetctl/offsetctl/offset/offsettest"
+	"github.com/offsetctl/offsetctl/offset/offsettest/storetest"
 )
 
 func quiet() offset.Env { return offset.Env{Log: slog.New(slog.DiscardHandler), Now: time.Now} }
@@ -138,8 +137,8 @@ func TestStore(t *testing.T) {
 			p := shared(t)
 			conformance(t, p, options, caps(offset.PerGroup), 1000, offsettest.Store{
 				Cut: func(t testing.TB, env offset.Env) (offset.Store, func(bool)) {
-					x := newProxy(t, p.addr)
-					return open(t, env, p.address(x.addr, options)), x.cutEval
+					x := storetest.NewProxy(t, p.addr)
+					return open(t, env, p.address(x.Addr, options)), cutEval(x)
 				},
 				Down: func(t testing.TB, env offset.Env) (offset.Store, error) {
 					return Open(context.Background(), env, parse(t, "redis://127.0.0.1:1"))
@@ -197,105 +196,18 @@ func TestSentinel(t *testing.T) {
 	conformance(t, p, options, caps(offset.PerGroup), 200, offsettest.Store{})
 	t.Run("wait-replicas", func(t *testing.T) {
 		s := p.open(options + "&wait-replicas=1")
-		write(t, s, "w", change(t, s, "w", ps(0), 5))
+		storetest.Write(t, s, "w", storetest.Changes(t, s, "w", storetest.Partitions(0), 5))
 		s = p.open(options + "&wait-replicas=2")
-		r := s.Write(context.Background(), "w", change(t, s, "w", ps(0), 6))[0]
+		r := s.Write(context.Background(), "w", storetest.Changes(t, s, "w", storetest.Partitions(0), 6))[0]
 		if !strings.Contains(fmt.Sprint(r.Err), "only 1 of 2 replicas") {
 			t.Errorf("it answers %v", r.Err)
 		}
 	})
 }
 
-// proxy stands between a client and a server.
-type proxy struct {
-	addr string
-	mu   sync.Mutex
-	cut  func(packet []byte) (now, deaf bool)
-}
-
-func newProxy(t testing.TB, server string) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	p := &proxy{addr: l.Addr().String()}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go p.serve(c, server)
-		}
-	}()
-	return p
-}
-
 // cutEval cuts the connection of the next script; sent: the server gets it.
-func (p *proxy) cutEval(sent bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	done := false
-	p.cut = func(b []byte) (bool, bool) {
-		if done || !bytes.Contains(b, []byte("\r\neval\r\n")) {
-			return false, false
-		}
-		done = true
-		return !sent, sent
-	}
-}
-
-func (p *proxy) serve(client net.Conn, to string) {
-	server, err := net.Dial("tcp", to)
-	if err != nil {
-		_ = client.Close()
-		return
-	}
-	end := func() {
-		_ = client.Close()
-		_ = server.Close()
-	}
-	var mu sync.Mutex
-	silent := false
-	go func() {
-		defer end()
-		buf := make([]byte, 1<<16)
-		for {
-			n, err := server.Read(buf)
-			mu.Lock()
-			quit := silent
-			mu.Unlock()
-			if err != nil || quit {
-				return
-			}
-			if _, err := client.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-	}()
-	defer end()
-	buf := make([]byte, 1<<16)
-	for {
-		n, err := client.Read(buf)
-		if err != nil {
-			return
-		}
-		p.mu.Lock()
-		var now, deaf bool
-		if p.cut != nil {
-			now, deaf = p.cut(buf[:n])
-		}
-		p.mu.Unlock()
-		mu.Lock()
-		silent = silent || deaf
-		mu.Unlock()
-		if now {
-			return
-		}
-		if _, err := server.Write(buf[:n]); err != nil {
-			return
-		}
+func cutEval(p *storetest.Proxy) func(sent bool) {
+	return func(sent bool) {
+		p.CutNext(func(b []byte) bool { return bytes.Contains(b, []byte("\r\neval\r\n")) }, sent)
 	}
 }

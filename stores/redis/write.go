@@ -13,13 +13,13 @@ import (
 	"github.com/offsetctl/offsetctl/offset"
 )
 
-// script compares every value, as a string (Lua's numbers lose digits above 2^53), and then writes all. Arguments: the type, then
-// for each change the number of its key, its field, what must be there ("absent", "=" and the value, "#" and its sum) and what is to be
-// there ("-" for nothing, "=" and the value). It answers {1}, or {0} and what is there for each change. A key that is written does not
-// expire: a position that vanishes is a job that begins anew.
+// script compares every value, as a string (Lua's numbers lose digits above 2^53), and then writes all. Arguments: the type ("whole":
+// hashes that must have no other fields), then for each change the number of its key, its field, what must be there ("absent", "=" and
+// the value, "#" and its sum) and what is to be there ("-" for nothing, "=" and the value). It answers {1}, or {0} and what is there for
+// each change. A key that is written does not expire: a position that vanishes is a job that begins anew.
 var script = `
-local hash = ARGV[1] == 'hash'
-local was, same = {}, true
+local hash, whole = ARGV[1] ~= 'string', ARGV[1] == 'whole'
+local was, same, fields = {}, true, {}
 for i = 2, #ARGV, 4 do
   local key = KEYS[tonumber(ARGV[i])]
   local v
@@ -30,6 +30,10 @@ for i = 2, #ARGV, 4 do
   elseif v ~= false then ok = want:sub(2) == redis.sha1hex(v) end
   same = same and ok
   was[#was+1] = v
+  fields[key] = (fields[key] or 0) + 2
+end
+for key, n in pairs(fields) do
+  if whole and #redis.call('HGETALL', key) ~= n then same = false end
 end
 if not same then return {0, unpack(was)} end
 for i = 2, #ARGV, 4 do
@@ -47,6 +51,11 @@ const maxChanges = 5000
 
 // Write makes all changes of one slot by one script: all of a group, of a topic, or each alone, as Caps says.
 func (s *Store) Write(ctx context.Context, group string, changes []offset.Change) []offset.Result[offset.Stored] {
+	return s.write(ctx, group, changes, false)
+}
+
+// write makes the changes; whole: only where the hashes have no fields but theirs.
+func (s *Store) write(ctx context.Context, group string, changes []offset.Change, whole bool) []offset.Result[offset.Stored] {
 	out := make([]offset.Result[offset.Stored], len(changes))
 	if len(changes) == 0 {
 		return out
@@ -65,7 +74,7 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 		return out
 	}
 	for _, b := range s.batches(group, changes) {
-		b.data = data[b.from:b.to]
+		b.data, b.whole = data[b.from:b.to], whole
 		s.batch(ctx, group, changes[b.from:b.to], b, out[b.from:b.to])
 	}
 	return out
@@ -75,6 +84,7 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 type batch struct {
 	from, to int
 	data     [][]byte
+	whole    bool
 }
 
 func (s *Store) batches(group string, changes []offset.Change) (out []batch) {
@@ -164,8 +174,11 @@ func (s *Store) decide(ctx context.Context, group string, changes []offset.Chang
 // run sends the script. Its error is of one whose outcome is not known, or that a server refused.
 func (s *Store) run(ctx context.Context, group string, changes []offset.Change, b batch, out []offset.Result[offset.Stored]) error {
 	kind := "hash"
-	if s.strings {
+	switch {
+	case s.strings:
 		kind = "string"
+	case b.whole:
+		kind = "whole"
 	}
 	var keys []string
 	args := []any{kind}
@@ -211,7 +224,11 @@ func (s *Store) run(ctx context.Context, group string, changes []offset.Change, 
 			out[i].Err = offset.ErrMoved
 		}
 	}
-	offset.Untouched(out)
+	if !offset.Untouched(out) { // none has moved, and yet nothing was written
+		for i := range out {
+			out[i].Err = fmt.Errorf("%w: its key has another field by now", offset.ErrMoved)
+		}
+	}
 	return nil
 }
 
