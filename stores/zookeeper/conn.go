@@ -30,8 +30,9 @@ type conn struct {
 	*zk.Conn
 	env  offset.Env
 	name string
-	mu   sync.Mutex
-	why  map[string]error // the last failure of each host
+	identity
+	mu  sync.Mutex
+	why map[string]error // the last failure of each host
 }
 
 // dial connects; whether that works shows with the first call.
@@ -41,6 +42,7 @@ func dial(ctx context.Context, env offset.Env, a address.Address) (*conn, error)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", c.name, offset.ErrConfig, err)
 	}
+	c.secure = secure != nil && len(secure.Certificates) > 0
 	hosts := c.resolve(ctx, a.Hosts)
 	if len(hosts) == 0 {
 		return nil, c.unreachable(errors.New("no host's name is known"))
@@ -61,6 +63,7 @@ func dial(ctx context.Context, env offset.Env, a address.Address) (*conn, error)
 	}()
 	c.Conn = s
 	if user := a.Get("user"); user != "" {
+		c.user = zk.DigestACL(zk.PermAll, user, a.Get("password"))[0].ID
 		if err := c.do(ctx, "AddAuth", func() error { return s.AddAuth("digest", []byte(user+":"+a.Get("password"))) }); err != nil {
 			s.Close()
 			return nil, c.explain("logging in", err)
@@ -164,10 +167,10 @@ func (c *conn) get(ctx context.Context, path string) ([]byte, *zk.Stat, error) {
 	return a.value, a.stat, err
 }
 
-func (c *conn) children(ctx context.Context, path string) ([]string, error) {
+func (c *conn) children(ctx context.Context, path string) ([]string, *zk.Stat, error) {
 	a, err := read(ctx, c, "Children", func() ([]string, *zk.Stat, error) { return c.Children(path) })
 	slices.Sort(a.value)
-	return a.value, err
+	return a.value, a.stat, err
 }
 
 func (c *conn) exists(ctx context.Context, path string) (bool, error) {

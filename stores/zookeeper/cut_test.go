@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/offset/offsettest/storetest"
 )
 
 // victim is a group whose write is cut: three nodes with the position 10 and an ACL of their own, and one that is not there yet.
@@ -25,7 +26,7 @@ var ownACL = zk.WorldACL(zk.PermAll &^ zk.PermAdmin)
 func newVictim(t *testing.T) victim {
 	t.Helper()
 	v := victim{tree: job(t)}
-	for _, p := range ps(0, 1, 2) {
+	for _, p := range storetest.Partitions(0, 1, 2) {
 		v.put(v.path(p), []byte("10"))
 		stat, err := v.SetACL(v.path(p), ownACL, -1)
 		if err != nil {
@@ -39,12 +40,12 @@ func newVictim(t *testing.T) victim {
 func (v victim) path(p offset.Partition) string { return v.at("g", p.Topic, fmt.Sprint(p.Index)) }
 
 // cut opens the store behind a proxy, lets arm prepare it, writes the position 5 to all four nodes, and judges what became of it.
-func (v victim) cut(ctx context.Context, arm func(*proxy)) (written bool, r []offset.Result[offset.Stored]) {
+func (v victim) cut(ctx context.Context, arm func(*storetest.Proxy)) (written bool, r []offset.Result[offset.Stored]) {
 	v.t.Helper()
-	p := newProxy(v.t, v.addr)
-	s := open(v.t, quietly(), v.address(p.addr, ""))
+	p := storetest.NewProxy(v.t, v.addr)
+	s := open(v.t, quietly(), v.address(p.Addr, ""))
 	v.t.Cleanup(func() { _ = s.Close() })
-	ch := change(v.t, s, "g", ps(0, 1, 2, 3), 5, 5, 5, 5)
+	ch := storetest.Changes(v.t, s, "g", storetest.Partitions(0, 1, 2, 3), 5, 5, 5, 5)
 	arm(p)
 	r = s.Write(ctx, "g", ch)
 	return v.judge(r), r
@@ -55,7 +56,7 @@ func (v victim) cut(ctx context.Context, arm func(*proxy)) (written bool, r []of
 func (v victim) judge(r []offset.Result[offset.Stored]) (written bool) {
 	v.t.Helper()
 	var now []string
-	for i, p := range ps(0, 1, 2, 3) {
+	for i, p := range storetest.Partitions(0, 1, 2, 3) {
 		raw, stat, err := v.Get(v.path(p))
 		if i == len(v.before) {
 			if errors.Is(err, zk.ErrNoNode) {
@@ -97,9 +98,9 @@ func (v victim) inPlace(p offset.Partition, was, is *zk.Stat) {
 }
 
 // gone cuts the next multi (sent: after the server got it) and every connection that is tried from then on.
-func (p *proxy) gone(sent bool) {
+func gone(p *storetest.Proxy, sent bool) {
 	begun := false
-	p.arm(func(b []byte) (now, deaf bool) {
+	p.Arm(func(b []byte) (now, deaf bool) {
 		switch {
 		case begun:
 			return true, false
@@ -118,8 +119,8 @@ func TestBR33(t *testing.T) {
 	t.Run("interrupted under way", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		written, r := newVictim(t).cut(ctx, func(p *proxy) {
-			p.arm(func(b []byte) (bool, bool) {
+		written, r := newVictim(t).cut(ctx, func(p *storetest.Proxy) {
+			p.Arm(func(b []byte) (bool, bool) {
 				if isMulti(b) {
 					cancel()
 				}
@@ -132,7 +133,7 @@ func TestBR33(t *testing.T) {
 	})
 	for _, sent := range []bool{false, true} {
 		t.Run(fmt.Sprint("server gone, sent ", sent), func(t *testing.T) {
-			written, r := newVictim(t).cut(context.Background(), func(p *proxy) { p.gone(sent) })
+			written, r := newVictim(t).cut(context.Background(), func(p *storetest.Proxy) { gone(p, sent) })
 			if written != sent {
 				t.Errorf("written: %v", written)
 			}
@@ -149,10 +150,10 @@ func TestBR33(t *testing.T) {
 // cutConnections cuts before each packet of a write in turn. Only of the transaction does it matter whether the server got it.
 func cutConnections(t *testing.T) {
 	var packets atomic.Int64
-	at := func(k int64) func(*proxy) {
-		return func(p *proxy) {
+	at := func(k int64) func(*storetest.Proxy) {
+		return func(p *storetest.Proxy) {
 			var n int64
-			p.arm(func([]byte) (bool, bool) {
+			p.Arm(func([]byte) (bool, bool) {
 				packets.Add(1)
 				n++
 				return n == k, false
@@ -170,7 +171,7 @@ func cutConnections(t *testing.T) {
 	}
 	t.Run("answer", func(t *testing.T) {
 		t.Parallel()
-		if written, _ := newVictim(t).cut(context.Background(), func(p *proxy) { p.cutMulti(true) }); !written {
+		if written, _ := newVictim(t).cut(context.Background(), func(p *storetest.Proxy) { cutMulti(p)(true) }); !written {
 			t.Error("the server got it, and did nothing")
 		}
 	})
@@ -189,7 +190,7 @@ func interrupted(t *testing.T) {
 			}
 		}
 		s := open(t, env, v.address(v.addr, ""))
-		ch := change(t, s, "g", ps(0, 1, 2, 3), 5, 5, 5, 5)
+		ch := storetest.Changes(t, s, "g", storetest.Partitions(0, 1, 2, 3), 5, 5, 5, 5)
 		calls.Store(0)
 		r := s.Write(ctx, "g", ch)
 		written, stopped := v.judge(r), ctx.Err() != nil
@@ -217,17 +218,17 @@ func cutBetween(t *testing.T) {
 		all = append(all, offset.Partition{Topic: topic, Index: i})
 		x.put(x.at("g", topic, fmt.Sprint(i)), []byte("10"))
 	}
-	p := newProxy(t, x.addr)
-	s := open(t, quietly(), x.address(p.addr, ""))
+	p := storetest.NewProxy(t, x.addr)
+	s := open(t, quietly(), x.address(p.Addr, ""))
 	t.Cleanup(func() { _ = s.Close() })
-	ch := change(t, s, "g", all, slices.Repeat([]int64{5}, len(all))...)
+	ch := storetest.Changes(t, s, "g", all, slices.Repeat([]int64{5}, len(all))...)
 	for i, r := range s.Write(context.Background(), "g", ch) {
 		if now := x.read(x.at("g", topic, fmt.Sprint(i))); !errors.Is(r.Err, offset.ErrTooLarge) || now != "10" {
 			t.Errorf("partition %d is %s, %v", i, now, r.Err)
 		}
 	}
 	r := s.Write(context.Background(), "g", ch[:5])
-	p.gone(false)
+	gone(p, false)
 	r = append(r, s.Write(context.Background(), "g", ch[5:])...)
 	for i := range r {
 		now, want, kind := x.read(x.at("g", topic, fmt.Sprint(i))), "5", error(nil)

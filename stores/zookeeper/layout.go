@@ -78,6 +78,12 @@ func version(s *zk.Stat) offset.Version {
 	return offset.Version(strconv.FormatInt(s.Czxid, 16) + "." + strconv.Itoa(int(s.Version)))
 }
 
+// nodeID is the part of a version that stays the same as long as the node is there.
+func nodeID(v offset.Version) string {
+	id, _, _ := strings.Cut(string(v), ".")
+	return id
+}
+
 // written is the counter in a version: what ZooKeeper compares.
 func written(v offset.Version) (int32, bool) {
 	_, text, _ := strings.Cut(string(v), ".")

@@ -21,13 +21,7 @@ func (s *Store) Read(ctx context.Context, qs []offset.Query) []offset.Answer {
 	if len(qs) == 0 {
 		return out
 	}
-	err := s.sync(ctx, s.chroot+s.config.root)
-	if err == nil {
-		err = s.rooted(ctx)
-	} else {
-		err = s.explain("reading", err)
-	}
-	if err != nil {
+	if err := s.fresh(ctx); err != nil {
 		for i := range out {
 			out[i].Err = err
 		}
@@ -35,6 +29,14 @@ func (s *Store) Read(ctx context.Context, qs []offset.Query) []offset.Answer {
 	}
 	each(len(qs), func(i int) { s.query(ctx, qs[i], &out[i]) })
 	return out
+}
+
+// fresh makes the reads after it see what is there by now, and looks whether the tree is.
+func (s *Store) fresh(ctx context.Context) error {
+	if err := s.sync(ctx, s.chroot+s.config.root); err != nil {
+		return s.explain("reading", err)
+	}
+	return s.rooted(ctx)
 }
 
 func (s *Store) query(ctx context.Context, q offset.Query, out *offset.Answer) {
@@ -48,7 +50,7 @@ func (s *Store) query(ctx context.Context, q offset.Query, out *offset.Answer) {
 	}()
 	found, gaps := s.list(ctx, q)
 	<-done
-	out.Gaps = gaps
+	found, out.Gaps = s.nobodys(q, found, out.Expected, gaps)
 	found = slices.DeleteFunc(found, func(p offset.Partition) bool {
 		_, asked := slices.BinarySearchFunc(q.Expect, p, offset.Partition.Compare)
 		return asked
@@ -79,12 +81,7 @@ func (s *Store) find(ctx context.Context, group string, p offset.Partition) (pat
 	path = s.node(group, p)
 	raw, stat, err := s.get(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) && s.storm {
-		path = s.topics(group) + "/" + fmt.Sprintf("%s%d", stormNode, p.Index)
-		if raw, stat, err = s.get(ctx, path); err == nil {
-			if topic, _ := s.spout(raw); topic != p.Topic {
-				err = zk.ErrNoNode // another topic's, or nobody's
-			}
-		}
+		path, raw, stat, err = s.findSpout(ctx, group, p)
 	}
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
@@ -121,14 +118,14 @@ func (s *Store) list(ctx context.Context, q offset.Query) (found []offset.Partit
 	topics := q.Topics
 	if topics == nil {
 		var err error
-		if topics, err = s.children(ctx, s.topics(q.Group)); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		if topics, _, err = s.children(ctx, s.topics(q.Group)); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return nil, []error{s.explain("listing the topics of group "+q.Group, err)}
 		}
 	}
 	names, errs := make([][]string, len(topics)), make([]error, len(topics))
 	each(len(topics), func(i int) {
 		if nodeName(topics[i]) == nil {
-			names[i], errs[i] = s.children(ctx, s.topic(q.Group, topics[i]))
+			names[i], _, errs[i] = s.children(ctx, s.topic(q.Group, topics[i]))
 		}
 	})
 	for i, t := range topics {
@@ -146,51 +143,4 @@ func (s *Store) list(ctx context.Context, q offset.Query) (found []offset.Partit
 	}
 	slices.SortFunc(found, offset.Partition.Compare)
 	return found, gaps
-}
-
-// listSpout also reads the nodes that lie beside each other for one topic: only they say for which.
-func (s *Store) listSpout(ctx context.Context, q offset.Query) (found []offset.Partition, gaps []error) {
-	names, err := s.children(ctx, s.topics(q.Group))
-	if err != nil {
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil, nil
-		}
-		return nil, []error{s.explain("listing group "+q.Group, err)}
-	}
-	lists, errs := make([][]offset.Partition, len(names)), make([]error, len(names))
-	each(len(names), func(i int) { lists[i], errs[i] = s.below(ctx, q.Group, names[i]) })
-	for i := range names {
-		if errs[i] != nil {
-			gaps = append(gaps, s.explain("listing group "+q.Group, errs[i]))
-		}
-		for _, p := range lists[i] {
-			if q.Topics == nil || slices.Contains(q.Topics, p.Topic) {
-				found = append(found, p)
-			}
-		}
-	}
-	slices.SortFunc(found, offset.Partition.Compare)
-	return slices.Compact(found), gaps
-}
-
-// below is what one node under a spout's group stands for: a position, or a topic with positions.
-func (s *Store) below(ctx context.Context, group, name string) (found []offset.Partition, err error) {
-	path := s.topics(group) + "/" + name
-	if p, ok := s.partition("", name); ok {
-		raw, _, err := s.get(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		if p.Topic, _ = s.spout(raw); p.Topic == "" {
-			return nil, fmt.Errorf("node %s does not say of which topic it is", path)
-		}
-		return []offset.Partition{p}, nil
-	}
-	names, err := s.children(ctx, path)
-	for _, n := range names {
-		if p, ok := s.partition(name, n); ok {
-			found = append(found, p)
-		}
-	}
-	return found, err
 }

@@ -75,7 +75,7 @@ func (s *Store) Caps() offset.Caps {
 
 // Groups lists the nodes below the root that have positions.
 func (s *Store) Groups(ctx context.Context) ([]string, []error, error) {
-	names, err := s.children(ctx, s.chroot+s.config.root)
+	names, _, err := s.children(ctx, s.chroot+s.config.root)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil, s.rooted(ctx)
 	}
@@ -83,12 +83,18 @@ func (s *Store) Groups(ctx context.Context) ([]string, []error, error) {
 		return nil, nil, s.explain("listing groups", err)
 	}
 	there, errs := make([]bool, len(names)), make([]error, len(names))
-	each(len(names), func(i int) { there[i], errs[i] = s.exists(ctx, s.topics(names[i])) })
+	each(len(names), func(i int) {
+		if s.storm {
+			there[i], errs[i] = s.keeps(ctx, names[i])
+		} else {
+			there[i], errs[i] = s.exists(ctx, s.topics(names[i]))
+		}
+	})
 	var groups []string
 	var gaps []error
 	for i, n := range names {
 		switch {
-		case errs[i] != nil:
+		case errs[i] != nil && !errors.Is(errs[i], zk.ErrNoNode):
 			gaps = append(gaps, s.explain("looking at group "+n, errs[i]))
 		case there[i]:
 			groups = append(groups, n)

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -20,6 +17,7 @@ import (
 	"github.com/offsetctl/offsetctl/internal/testservers"
 	"github.com/offsetctl/offsetctl/offset"
 	"github.com/offsetctl/offsetctl/offset/offsettest"
+	"github.com/offsetctl/offsetctl/offset/offsettest/storetest"
 )
 
 func quietly() offset.Env { return offset.Env{Log: slog.New(slog.DiscardHandler), Now: time.Now} }
@@ -174,8 +172,8 @@ func TestStore(t *testing.T) {
 				Refuses:  refuses,
 				OneByOne: true,
 				Cut: func(t testing.TB, env offset.Env) (offset.Store, func(bool)) {
-					p := newProxy(t, strings.Split(job.addr, ",")[0])
-					return open(t, env, job.address(p.addr, x.options)), p.cutMulti
+					p := storetest.NewProxy(t, strings.Split(job.addr, ",")[0])
+					return open(t, env, job.address(p.Addr, x.options)), cutMulti(p)
 				},
 				Down: func(t testing.TB, env offset.Env) (offset.Store, error) {
 					ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -188,124 +186,12 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// proxy stands between a session and a server.
-type proxy struct {
-	addr string
-	mu   sync.Mutex
-	cut  func(packet []byte) (now, deaf bool)
-	ice  atomic.Bool // nothing passes
+// cutMulti cuts the connection of the next transaction (type 14); sent: the server gets it.
+func cutMulti(p *storetest.Proxy) func(sent bool) {
+	return func(sent bool) { p.CutNext(isMulti, sent) }
 }
 
-// freeze holds back everything, or lets it go.
-func (p *proxy) freeze(on bool) {
-	p.ice.Store(on)
-}
-
-func newProxy(t testing.TB, server string) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	p := &proxy{addr: l.Addr().String()}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go p.serve(c, server)
-		}
-	}()
-	return p
-}
-
-// thawed waits while the proxy is frozen.
-func (p *proxy) thawed() {
-	for p.ice.Load() {
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-// arm says what becomes of the packets that clients send from now on: now cuts before one is passed on, deaf after it.
-func (p *proxy) arm(cut func(packet []byte) (now, deaf bool)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cut = cut
-}
-
-// cutMulti cuts the connection of the next multi; sent: the server gets it.
-func (p *proxy) cutMulti(sent bool) {
-	done := false
-	p.arm(func(b []byte) (bool, bool) {
-		if done || !isMulti(b) {
-			return false, false
-		}
-		done = true
-		return !sent, sent
-	})
-}
-
-// isMulti tells whether a packet begins a transaction (type 14).
+// isMulti tells whether a packet begins a transaction.
 func isMulti(b []byte) bool {
 	return len(b) >= 12 && b[8] == 0 && b[9] == 0 && b[10] == 0 && b[11] == 14
-}
-
-func (p *proxy) serve(client net.Conn, to string) {
-	server, err := net.Dial("tcp", to)
-	if err != nil {
-		_ = client.Close()
-		return
-	}
-	end := func() {
-		_ = client.Close()
-		_ = server.Close()
-	}
-	var mu sync.Mutex
-	silent := false
-	go func() {
-		defer end()
-		buf := make([]byte, 1<<16)
-		for {
-			n, err := server.Read(buf)
-			p.thawed()
-			mu.Lock()
-			quit := silent
-			mu.Unlock()
-			if err != nil || quit {
-				return
-			}
-			if _, err := client.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-	}()
-	defer end()
-	buf := make([]byte, 1<<16)
-	for {
-		n, err := client.Read(buf)
-		if err != nil {
-			return
-		}
-		p.thawed()
-		p.mu.Lock()
-		var now, deaf bool
-		if p.cut != nil {
-			now, deaf = p.cut(buf[:n])
-		}
-		p.mu.Unlock()
-		mu.Lock()
-		silent = silent || deaf
-		mu.Unlock()
-		if now {
-			return
-		}
-		if _, err := server.Write(buf[:n]); err != nil {
-			return
-		}
-		if deaf { // long enough for the server to have done it
-			time.Sleep(100 * time.Millisecond)
-		}
-	}
 }

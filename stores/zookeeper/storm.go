@@ -12,64 +12,79 @@ import (
 
 // A spout's node is JSON, of which "offset" is the position and "topic" says whose it is. The rest belongs to the spout.
 
-// spoutOffset finds the top level's "offset": its bytes lie at from to to.
-func spoutOffset(raw []byte) (topic string, from, to int, err error) {
+// spoutNode is a spout's JSON: whose it is, and where the bytes of its offset lie.
+type spoutNode struct {
+	topic    string
+	from, to int
+}
+
+// parseSpout reads a node. What its spout would take for no position is an error; topic is there as far as it could be read.
+func parseSpout(raw []byte) (n spoutNode, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	t, err := d.Token()
 	if err != nil || t != json.Delim('{') {
-		return "", 0, 0, errors.New("it is no JSON object")
+		return n, errors.New("it is no JSON object")
+	}
+	var topology struct {
+		ID string `json:"id"`
 	}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return "", 0, 0, err
+			return n, err
 		}
 		var v json.RawMessage
 		if err := d.Decode(&v); err != nil {
-			return "", 0, 0, err
+			return n, err
 		}
 		switch key {
 		case "topic":
-			if err := json.Unmarshal(v, &topic); err != nil {
-				return "", 0, 0, err
-			}
+			err = json.Unmarshal(v, &n.topic)
+		case "topology":
+			err = json.Unmarshal(v, &topology)
 		case "offset":
-			if to > 0 {
-				return "", 0, 0, errors.New("it has two offsets")
+			if n.to > 0 {
+				err = errors.New("it has two offsets")
 			}
-			to = int(d.InputOffset())
-			from = to - len(v)
+			n.to = int(d.InputOffset())
+			n.from = n.to - len(v)
+		}
+		if err != nil {
+			return n, err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return "", 0, 0, err
+		return n, err
 	}
-	if to == 0 {
-		return topic, 0, 0, errors.New("it has no offset")
+	switch {
+	case n.to == 0:
+		return n, errors.New("it has no offset")
+	case topology.ID == "":
+		return n, errors.New("it has no topology.id, and a spout takes it for none")
 	}
-	return topic, from, to, nil
+	return n, nil
 }
 
 // spout is what a spout's node means, and whose it is. topic is "" where the node does not say.
 func (c config) spout(raw []byte) (topic string, s offset.Stored) {
-	topic, from, to, err := spoutOffset(raw)
+	n, err := parseSpout(raw)
 	if err == nil {
-		if next, _, err := c.number.Decode(raw[from:to]); err == nil {
-			return topic, offset.Stored{State: offset.Set, Next: next, Raw: raw}
+		if next, _, err := c.number.Decode(raw[n.from:n.to]); err == nil {
+			return n.topic, offset.Stored{State: offset.Set, Next: next, Raw: raw}
 		}
 	}
-	return topic, offset.Stored{State: offset.Invalid, Raw: raw}
+	return n.topic, offset.Stored{State: offset.Invalid, Raw: raw}
 }
 
 // respout puts another position into a spout's node.
 func (c config) respout(raw []byte, next int64) ([]byte, error) {
-	_, from, to, err := spoutOffset(raw)
+	n, err := parseSpout(raw)
 	if err != nil {
 		return nil, fmt.Errorf("what is there cannot be changed: %w; delete the node, and let the spout make it", err)
 	}
 	if c.number.Last {
 		next--
 	}
-	out := append(bytes.Clone(raw[:from]), strconv.AppendInt(nil, next, 10)...)
-	return append(out, raw[to:]...), nil
+	out := append(bytes.Clone(raw[:n.from]), strconv.AppendInt(nil, next, 10)...)
+	return append(out, raw[n.to:]...), nil
 }

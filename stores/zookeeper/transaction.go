@@ -72,8 +72,7 @@ func (t transaction) made(i int, from offset.Version, now offset.Stored) bool {
 		return n == 1
 	}
 	before, _ := written(from)
-	id, _, _ := strings.Cut(string(from), ".")
-	return n == before+1 && strings.HasPrefix(string(now.Version), id+".")
+	return n == before+1 && nodeID(now.Version) == nodeID(from)
 }
 
 // maker makes the operations of one transaction.
@@ -103,6 +102,11 @@ func (m *maker) change(ctx context.Context, group string, c offset.Change, now [
 		return nil, nil, fmt.Errorf("%s: %w", c.Partition, err)
 	case there:
 		return []any{&zk.SetDataRequest{Path: path, Data: data, Version: n}}, data, nil
+	}
+	if m.store.storm {
+		if path, err = m.store.remade(ctx, group, c.Partition); err != nil {
+			return nil, nil, err
+		}
 	}
 	ops, acl, err := m.above(ctx, path)
 	if err != nil {
@@ -142,7 +146,7 @@ func (m *maker) like(ctx context.Context, group, topic string) (value.Encoding, 
 	}
 	s := m.store
 	var like value.Encoding
-	names, err := s.children(ctx, s.topic(group, topic))
+	names, _, err := s.children(ctx, s.topic(group, topic))
 	if errors.Is(err, zk.ErrNoNode) {
 		err = nil
 	}
@@ -201,11 +205,14 @@ func (s *Store) acl(ctx context.Context, path string) ([]zk.ACL, error) {
 		case err != nil:
 			return nil, err
 		}
-		// Who may not administer a node is not shown its digests; a copy would lock everybody out.
-		if slices.ContainsFunc(a.value, func(e zk.ACL) bool { return e.Scheme == "digest" && strings.HasSuffix(e.ID, ":x") }) {
-			return zk.AuthACL(zk.PermAll), nil
+		// Who may not administer a node is not shown its digests; a copy would lock everybody out whom they mean.
+		if slices.ContainsFunc(a.value, masked) {
+			return append(slices.DeleteFunc(a.value, masked), zk.AuthACL(zk.PermAll)...), nil
 		}
 		return a.value, nil
 	}
 	return zk.WorldACL(zk.PermAll), nil
 }
+
+// masked tells whether a digest is kept back.
+func masked(e zk.ACL) bool { return e.Scheme == "digest" && strings.HasSuffix(e.ID, ":x") }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -33,12 +34,7 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 	again := true // after an answer that was lost
 	for n := 1; ; n++ {
 		now := s.current(ctx, group, changes)
-		for i, c := range changes {
-			if out[i] = now[i].Result; out[i].Err == nil && out[i].Value.Version != c.From.Version {
-				out[i].Err = offset.ErrMoved
-			}
-		}
-		if offset.Untouched(out) {
+		if compare(changes, now, out) {
 			return out
 		}
 		err := s.commit(ctx, group, changes, now, out)
@@ -58,6 +54,16 @@ func (s *Store) Write(ctx context.Context, group string, changes []offset.Change
 	}
 }
 
+// compare holds what is there against what was there when the changes were planned, and tells whether they are off.
+func compare(changes []offset.Change, now []there, out []offset.Result[offset.Stored]) bool {
+	for i, c := range changes {
+		if out[i] = now[i].Result; out[i].Err == nil && out[i].Value.Version != c.From.Version {
+			out[i].Err = offset.ErrMoved
+		}
+	}
+	return offset.Untouched(out)
+}
+
 // possible says why a change can never be made, or nil.
 func (s *Store) possible(c offset.Change) error {
 	if err := s.holds(c.Partition); err != nil {
@@ -68,10 +74,19 @@ func (s *Store) possible(c offset.Change) error {
 		return fmt.Errorf("%s: neither a position nor its absence: never written", c.Partition)
 	case to.State == offset.Set && to.Next < 0:
 		return fmt.Errorf("%s: %d is no position: never written", c.Partition, to.Next)
-	case s.storm && (c.From.Version == absent) != (to.State == offset.Absent):
-		return fmt.Errorf("%s %w: the spout makes and deletes its nodes itself; run it once", c.Partition, offset.ErrUnsupported)
+	case s.storm:
+		return s.spoutable(c)
 	}
 	return nil
+}
+
+// spoutable says why a spout's node cannot be changed so, or nil: what an undo puts back has been a spout's node, and no other is made.
+func (s *Store) spoutable(c offset.Change) error {
+	back := c.To.Raw != nil || c.To.State == offset.Invalid
+	if gone := c.To.State == offset.Absent; (c.From.Version == absent) == gone || back {
+		return nil
+	}
+	return fmt.Errorf("%s %w: the spout makes and deletes its nodes itself; run it once", c.Partition, offset.ErrUnsupported)
 }
 
 // there is a node as it is.
@@ -102,27 +117,10 @@ func (s *Store) commit(ctx context.Context, group string, changes []offset.Chang
 	if err != nil {
 		return err
 	}
-	s.env.Call(s.name, "Multi")
-	if err := ctx.Err(); err != nil { // the last moment at which to give up
-		return s.explain("writing group "+group, err)
-	}
-	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), decideTime)
-	defer cancel()
-	got := make(chan []zk.MultiResponse, 1)
-	failed := make(chan error, 1)
-	go func() {
-		r, err := s.Multi(t.ops...)
-		got <- r
-		failed <- err
-	}()
-	select {
-	case err = <-failed:
-	case <-wait.Done():
-		err = zk.ErrConnectionClosed
-	}
+	answers, err := s.multi(ctx, t.ops)
 	switch {
 	case err == nil:
-		t.fill(s, <-got, out)
+		t.fill(s, answers, out)
 		return nil
 	case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrSessionExpired):
 		return s.decide(ctx, group, changes, t, out)
@@ -130,6 +128,32 @@ func (s *Store) commit(ctx context.Context, group string, changes []offset.Chang
 		return fmt.Errorf("%s: writing group %s: the nodes change again and again; nothing was written: %w", s.name, group, err)
 	}
 	return s.explain("writing group "+group, err)
+}
+
+// multi sends a transaction. Once it is sent it is waited for, whatever becomes of ctx; without an answer it is
+// zk.ErrConnectionClosed.
+func (s *Store) multi(ctx context.Context, ops []any) ([]zk.MultiResponse, error) {
+	s.env.Call(s.name, "Multi")
+	if err := ctx.Err(); err != nil { // the last moment at which to give up
+		return nil, err
+	}
+	type answer struct {
+		of  []zk.MultiResponse
+		err error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		r, err := s.Multi(ops...)
+		got <- answer{r, err}
+	}()
+	late := time.NewTimer(decideTime)
+	defer late.Stop()
+	select {
+	case a := <-got:
+		return a.of, a.err
+	case <-late.C:
+		return nil, zk.ErrConnectionClosed
+	}
 }
 
 // decide finds out what became of a transaction whose answer was lost. It is all or nothing: one node that is as only it makes
