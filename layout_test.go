@@ -26,13 +26,14 @@ var mayImport = map[string][]string{
 	"internal/sqldb":    {"offset", "address"},
 	"internal/config":   {"offset", "address", "positions"},
 	"internal/roster":   {},
+	"internal/near":     {},
 	"brokers":           {"offset", "address"},
 	"stores":            {"offset", "address", "brokers", "internal/sqldb", "stores/value"},
-	"inspect":           {"offset", "positions"},
+	"inspect":           {"offset", "positions", "internal/near"},
 	"repair":            {"offset", "positions", "inspect"},
 	"internal/render":   {"offset", "inspect", "repair", "positions"},
 	"demo":              {"offset", "address", "brokers", "stores", "inspect", "repair", "internal/sqldb"},
-	"cmd":               {"offset", "address", "positions", "brokers", "stores", "inspect", "repair", "internal/render", "internal/config", "internal/roster", "demo"},
+	"cmd":               {"offset", "address", "positions", "brokers", "stores", "inspect", "repair", "internal/render", "internal/config", "internal/roster", "internal/near", "demo"},
 }
 
 // free are folders that belong to the build and the tests: they may import anything.

@@ -25,10 +25,10 @@ OFFSETCTL_CONFIG and XDG_CONFIG_HOME name another); it is never looked for in th
       broker: kafka://k1:9093,k2:9093?tls=on&sasl=scram-sha-512&user=svc-oncall&password=file:/run/secrets/kafka
       stores:
         billing: mysql://app@db/jobs?password=env:DB_PASSWORD
-      journal: /var/lib/offsetctl/prod-eu    # default: the user's state directory
+      journal: /var/lib/offsetctl/prod-eu    # or a database: mysql://…; default: the user's state directory
       protected: true       # a write needs --context prod-eu and --confirm GROUP, both typed
       brokers: ["1", "2", "3"]               # that should be there
-      limits: {max-skip: 100000, timeout: 60s}
+      limits: {max-skip: 100000, timeout: 60s, settle: 30s, stale-after: 6h}
     audit:
       broker: kafka://k1:9093?tls=on
       read-only: true
@@ -124,7 +124,7 @@ func newSetContext(f *factory) *cobra.Command {
 		},
 	}
 	p := c.Flags()
-	p.StringVar(&x.Journal, "journal", "", "directory of the journal")
+	p.StringVar(&x.Journal, "journal", "", "where the journal is kept: a directory, or the address of a database")
 	p.BoolVar(&x.Protected, "protected", false, "writes need a typed --context and --confirm GROUP")
 	p.BoolVar(&x.ReadOnly, "read-only", false, "nothing is ever written")
 	p.StringSliceVar(&x.Brokers, "expect-broker", nil, "a broker that should be there; may be repeated")
@@ -133,6 +133,9 @@ func newSetContext(f *factory) *cobra.Command {
 }
 
 func listContexts(f *factory) error {
+	if _, err := f.format("table"); err != nil {
+		return err
+	}
 	file, _, err := f.file()
 	if err != nil {
 		return err
@@ -151,6 +154,9 @@ func listContexts(f *factory) error {
 }
 
 func currentContext(f *factory) error {
+	if _, err := f.format("table"); err != nil {
+		return err
+	}
 	file, _, err := f.file()
 	if err != nil {
 		return err
@@ -163,6 +169,9 @@ func currentContext(f *factory) error {
 }
 
 func viewConfig(f *factory) error {
+	if _, err := f.format("yaml"); err != nil {
+		return err
+	}
 	file, _, err := f.file()
 	if err != nil {
 		return err

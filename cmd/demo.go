@@ -22,7 +22,12 @@ reset, undo. No server is needed, and environment and contexts are ignored. With
 tour and prints the settings to try things by hand.`,
 		Example: "  offsetctl demo\n  offsetctl demo --keep",
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runDemo(c.Context(), f, keep) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if _, err := f.format("table"); err != nil {
+				return err
+			}
+			return runDemo(c.Context(), f, keep)
+		},
 	}
 	c.Flags().BoolVar(&keep, "keep", false, "leave it running until interrupted")
 	return c

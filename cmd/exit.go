@@ -32,7 +32,7 @@ type ExitCode struct {
 var ExitCodes = []ExitCode{
 	{exitOK, "done, or healthy"},
 	{exitFindings, "findings: a verdict that --fail-on names"},
-	{exitUsage, "usage or configuration is wrong; nothing was asked of any server"},
+	{exitUsage, "usage or configuration is wrong, or a name does not exist; nothing was written"},
 	{exitIncomplete, "incomplete: something could not be measured or written, or its outcome is not known; each is named"},
 	{exitRefused, "refused, nothing was written: live, moved, outside the log, not confirmed, protected"},
 	{exitUnreachable, "a server cannot be reached or denies access; the step is named"},

@@ -141,7 +141,11 @@ func (f *factory) brokerAddress() (address.Address, error) {
 	if s.Broker == "" {
 		return address.Address{}, usagef("no broker is named: give --broker kafka://HOST:PORT or rocketmq://NAMESERVER:PORT, or --context with a configuration file (see: offsetctl config --help), or try offsetctl demo")
 	}
-	return f.parse(s.Broker, brokerForms())
+	a, err := f.parse(s.Broker, brokerForms())
+	if x, not := f.syntax(s.Broker); err != nil && not == nil && brokerDriver(x.Scheme) == nil {
+		return a, usagef("%s is the address of a store, not of a broker: give it as --store, and the cluster as --broker", x)
+	}
+	return a, err
 }
 
 // openBroker connects to the broker once.

@@ -141,7 +141,7 @@ func newGroups(f *factory) *cobra.Command {
 "live" has members, "empty" has none; a broker's word "dead" is never repeated, because brokers call living groups of
 another kind that.`,
 		Example: "  offsetctl groups\n  offsetctl groups -o json\n  offsetctl groups delete old-job",
-		Args:    noArgs,
+		Args:    noCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			format, err := f.format("table", "wide", "json", "csv")
 			if err != nil {

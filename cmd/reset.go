@@ -200,6 +200,9 @@ func (o *resetOptions) timeTarget(f *factory) error {
 	}
 	text := o.toTime
 	if text == "" {
+		if _, err := positions.ParseDuration(o.byDuration); err != nil {
+			return usagef("--by-duration: %w", err)
+		}
 		text = "-" + o.byDuration
 	}
 	t, err := (positions.Clock{Now: f.sys.Now(), Zone: zone}).Time(text)

@@ -96,7 +96,13 @@ ZooKeeper, HBase or Redis, in a table of MySQL, PostgreSQL or SQLite, or in a fi
 		Args:          noCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.PersistentPreRun = func(c *cobra.Command, _ []string) { f.global.timeoutTyped = c.Flags().Changed("timeout") }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		f.global.timeoutTyped = c.Flags().Changed("timeout")
+		if f.global.timeout <= 0 {
+			return usagef("--timeout %s leaves no time for anything: write 30s or 2m", f.global.timeout)
+		}
+		return nil
+	}
 	root.SetOut(f.sys.Out)
 	root.SetErr(f.sys.Err)
 	root.SetIn(f.sys.In)
@@ -116,22 +122,9 @@ ZooKeeper, HBase or Redis, in a table of MySQL, PostgreSQL or SQLite, or in a fi
 	}
 	root.SetHelpCommandGroupID(groupSetup)
 	root.SetCompletionCommandGroupID(groupSetup)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%w (see: %s --help)", err, c.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
+	strictHelp(root)
 	return root
-}
-
-func noCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	msg := fmt.Sprintf("unknown command %q", args[0])
-	c.SuggestionsMinimumDistance = 2
-	if s := c.SuggestionsFor(args[0]); len(s) > 0 {
-		msg += "; did you mean " + strings.Join(s, " or ") + "?"
-	}
-	return usagef("%s (see: %s --help)", msg, c.CommandPath())
 }
 
 func (f *factory) flags(root *cobra.Command) {
@@ -146,33 +139,6 @@ func (f *factory) flags(root *cobra.Command) {
 	p.BoolVarP(&g.quiet, "quiet", "q", false, "no header, no progress, no hints")
 	p.BoolVarP(&g.verbose, "verbose", "v", false, "show each request to a server")
 	p.BoolVar(&g.noInput, "no-input", false, "never ask; what needs a yes is refused without --yes (CI=true does the same)")
-}
-
-// oneArg wants exactly one argument, which is what.
-func oneArg(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usagef("%s takes %s (see: %s --help)", c.CommandPath(), what, c.CommandPath())
-		}
-		return nil
-	}
-}
-
-func maxArgs(n int, what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) > n {
-			return usagef("%s takes %s; %q is too much (see: %s --help)", c.CommandPath(), what, args[n], c.CommandPath())
-		}
-		return nil
-	}
-}
-
-// noArgs refuses arguments: most often a flag was forgotten.
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no argument, only flags; %q is one too many (see: %s --help)", c.CommandPath(), args[0], c.CommandPath())
-	}
-	return nil
 }
 
 // canceled tells whether err is an interruption.

@@ -72,6 +72,9 @@ func complete(c *cobra.Command, flag string, fn func(*cobra.Command, []string, s
 func (s *selection) parse() (err error) {
 	slices.Sort(s.groups)
 	s.groups = slices.Compact(s.groups)
+	if slices.Contains(s.groups, "") {
+		return usagef("-g is empty, perhaps a variable that is not set")
+	}
 	if s.parsed, err = positions.ParseSelection(s.topics...); err != nil {
 		return usage(err)
 	}
@@ -82,9 +85,10 @@ func (s *selection) parse() (err error) {
 		return usagef("-g, -A and --group-regex exclude each other")
 	}
 	if s.pattern != "" {
-		if s.regex, err = regexp.Compile(`\A(?:` + s.pattern + `)\z`); err != nil {
-			return usagef("--group-regex: %w", err)
+		if _, err = regexp.Compile(s.pattern); err != nil { // by itself, so that the error shows what was typed
+			return usagef("--group-regex %q: %w", s.pattern, err)
 		}
+		s.regex = regexp.MustCompile(`\A(?:` + s.pattern + `)\z`)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/offsetctl/offsetctl/internal/near"
 	"github.com/offsetctl/offsetctl/offset"
 )
 
@@ -118,5 +119,5 @@ func (t *taking) nearGroup(ctx context.Context, name string) string {
 	if err != nil {
 		return ""
 	}
-	return nearest(name, slices.Values(names))
+	return near.Name(name, slices.Values(names))
 }

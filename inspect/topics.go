@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/offsetctl/offsetctl/internal/near"
 	"github.com/offsetctl/offsetctl/offset"
 )
 
@@ -145,9 +146,9 @@ func (t *taking) missingTopics(ctx context.Context) error {
 	if missing == nil {
 		return nil
 	}
-	near := ""
+	meant := ""
 	if top, err := t.broker.Topology(ctx, nil); err == nil {
-		near = nearest(missing[0], func(yield func(string) bool) {
+		meant = near.Name(missing[0], func(yield func(string) bool) {
 			for _, tp := range top.Topics {
 				if !yield(tp.Name) {
 					return
@@ -155,7 +156,7 @@ func (t *taking) missingTopics(ctx context.Context) error {
 			}
 		})
 	}
-	return unknownName("topic", missing, near)
+	return unknownName("topic", missing, meant)
 }
 
 func (t *taking) hasLines(topic string) bool {
@@ -163,14 +164,14 @@ func (t *taking) hasLines(topic string) bool {
 }
 
 // unknownName says that something does not exist, and what it may have been meant to be.
-func unknownName(what string, names []string, near string) error {
+func unknownName(what string, names []string, meant string) error {
 	verb := offset.ErrUnknownName
 	text := what + " " + names[0]
 	if len(names) > 1 {
 		text = fmt.Sprintf("%ss %s: each of them", what, strings.Join(names, ", "))
 	}
-	if near != "" {
-		return fmt.Errorf("%s %w; did you mean %s?", text, verb, near)
+	if meant != "" {
+		return fmt.Errorf("%s %w; did you mean %s?", text, verb, meant)
 	}
 	return fmt.Errorf("%s %w, and nothing is stored for it; the list command shows what there is", text, verb)
 }

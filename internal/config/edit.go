@@ -150,6 +150,9 @@ func ForgetBroker(data []byte, name, broker string) ([]byte, error) {
 }
 
 func (f File) noContext(name string) error {
+	if len(f.Contexts) == 0 {
+		return fmt.Errorf("there is no context %q, nor any other: offsetctl config set-context %s --broker ADDRESS makes it", name, name)
+	}
 	return fmt.Errorf("there is no context %q; there are %q", name, f.Names())
 }
 

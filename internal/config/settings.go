@@ -115,9 +115,9 @@ func (f File) use(name, by, store string) (Settings, error) {
 	c, ok := f.Contexts[name]
 	switch {
 	case !ok && f.Path == "":
-		return Settings{}, fmt.Errorf("context %q (%s): there is no configuration file", name, by)
+		return Settings{}, fmt.Errorf("context %q (%s): there is no configuration file (see: offsetctl config --help)", name, by)
 	case !ok && len(f.Contexts) == 0:
-		return Settings{}, fmt.Errorf("context %q (%s): there is none in %s", name, by, f.Path)
+		return Settings{}, fmt.Errorf("context %q (%s): there is none in %s (see: offsetctl config --help)", name, by, f.Path)
 	case !ok:
 		return Settings{}, fmt.Errorf("context %q (%s) is not in %s, which has %s", name, by, f.Path, strings.Join(f.Names(), ", "))
 	case c.Broker == "":

@@ -1,9 +1,10 @@
-package inspect
+// Package near finds what somebody meant who made a slip of the keyboard.
+package near
 
 import "iter"
 
-// nearest is the name that differs least from the one that was typed, or "" where none is close enough to be a slip.
-func nearest(typed string, names iter.Seq[string]) string {
+// Name is the name that differs least from the one that was typed, or "" where none is close enough to be a slip.
+func Name(typed string, names iter.Seq[string]) string {
 	best, least := "", max(1, len(typed)/4)+1
 	for n := range names {
 		if d := distance(typed, n, least); d < least {
