@@ -27,6 +27,7 @@ type Store struct {
 var (
 	_ offset.Store        = (*Store)(nil)
 	_ offset.GroupDeleter = (*Store)(nil)
+	_ offset.Permitter    = (*Store)(nil)
 )
 
 // Open looks whether the file is there; what is in it is looked at by every Read.

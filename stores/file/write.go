@@ -118,11 +118,11 @@ func (d *document) put(group string, c offset.Change, now time.Time) offset.Stor
 // locked runs f while no other writer is in the file.
 func (s *Store) locked(ctx context.Context, f func() error) error {
 	s.env.Call(s.path, "lock")
-	l := flock.New(s.path+".lock", flock.SetPermissions(0o666))
+	l := flock.New(s.path+lockSuffix, flock.SetPermissions(0o666))
 	ok, err := l.TryLockContext(ctx, lockPause)
 	if err != nil || !ok {
 		if ctx.Err() != nil {
-			return fmt.Errorf("file %s: another writer holds %s.lock; nothing was written: %w", s.path, s.path, ctx.Err())
+			return fmt.Errorf("file %s: another writer holds %s; nothing was written: %w", s.path, s.path+lockSuffix, ctx.Err())
 		}
 		return explain(s.path, "taking its lock", err)
 	}
