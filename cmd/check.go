@@ -2,14 +2,8 @@ package cmd
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"net"
-	"strings"
-	"time"
 
-	"github.com/offsetctl/offsetctl/address"
 	"github.com/offsetctl/offsetctl/internal/render"
 	"github.com/offsetctl/offsetctl/offset"
 	"github.com/spf13/cobra"
@@ -100,6 +94,9 @@ func (k *checking) steps(ctx context.Context) error {
 		k.fail("login", err)
 		return nil
 	}
+	if how := a.Get("sasl"); how != "" {
+		k.ok("sasl", "%s%s", how, as(a.Get("user")))
+	}
 	if w, ok := b.(offset.Warner); ok {
 		k.warnings(ctx, "broker", w)
 	}
@@ -122,86 +119,6 @@ func (k *checking) journal(ctx context.Context) {
 	k.ok("journal", "%s is writable", name)
 }
 
-// hosts looks at each bootstrap host; one that works is enough to go on.
-func (k *checking) hosts(ctx context.Context, a address.Address) bool {
-	conf, err := a.TLS()
-	if err != nil {
-		k.fail("tls", usage(err))
-		return false
-	}
-	good := false
-	for _, h := range a.Hosts {
-		good = k.host(ctx, h, conf) || good
-	}
-	return good
-}
-
-func (k *checking) host(ctx context.Context, hostport string, conf *tls.Config) bool {
-	ctx, cancel := k.f.step(ctx)
-	defer cancel()
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		k.fail("dns", usage(err))
-		return false
-	}
-	if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
-		k.fail("dns", fmt.Errorf("%w: name %s: %s; look at the spelling and at this machine's resolver", offset.ErrUnreachable, host, plainNetError(err)))
-		return false
-	}
-	began := k.f.sys.Now()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", hostport)
-	if err != nil {
-		k.fail("tcp", fmt.Errorf("%w: %s: %s; is it the right port, and does a firewall let it through?", offset.ErrUnreachable, hostport, plainNetError(err)))
-		return false
-	}
-	defer conn.Close()
-	took := k.f.sys.Now().Sub(began).Round(100 * time.Microsecond)
-	if conf == nil {
-		k.ok("dns tcp", "%s, %s", hostport, took)
-		return true
-	}
-	c := conf.Clone()
-	if c.ServerName == "" {
-		c.ServerName = host
-	}
-	tc := tls.Client(conn, c)
-	if err := tc.HandshakeContext(ctx); err != nil {
-		k.fail("tls", fmt.Errorf("%w: %s: TLS: %s", offset.ErrUnreachable, hostport, tlsAdvice(err)))
-		return false
-	}
-	left := tc.ConnectionState().PeerCertificates[0].NotAfter.Sub(k.f.sys.Now())
-	k.ok("dns tcp tls", "%s, %s, certificate good for %d d", hostport, took, int(left.Hours()/24))
-	return true
-}
-
-// tlsAdvice adds the likely setting to what the TLS library says.
-func tlsAdvice(err error) string {
-	var record tls.RecordHeaderError
-	text := strings.TrimPrefix(err.Error(), "tls: ")
-	switch {
-	case errors.As(err, &record), strings.Contains(text, "EOF"):
-		return "the server does not speak TLS on this port: leave tls= out, or use its TLS port"
-	case strings.Contains(text, "unknown authority"):
-		return text + ": name the authority's file with ca="
-	case strings.Contains(text, "certificate is valid for"), strings.Contains(text, "IP SANs"):
-		return text + ": use that name as host, or give it with server-name="
-	}
-	return text
-}
-
-// plainNetError is the innermost reason: the address is named beside it already.
-func plainNetError(err error) string {
-	var dns *net.DNSError
-	var op *net.OpError
-	switch {
-	case errors.As(err, &dns):
-		return dns.Err
-	case errors.As(err, &op) && op.Err != nil:
-		return strings.TrimPrefix(op.Err.Error(), "connect: ")
-	}
-	return err.Error()
-}
-
 func (k *checking) metadata(ctx context.Context, b offset.Broker) bool {
 	ctx, cancel := k.f.step(ctx)
 	defer cancel()
@@ -215,30 +132,13 @@ func (k *checking) metadata(ctx context.Context, b offset.Broker) bool {
 	for _, g := range t.Gaps {
 		k.warn("metadata", g.Error())
 	}
-	for _, s := range t.Brokers {
-		k.advertised(ctx, s)
-	}
+	k.advertised(ctx, b, t.Brokers)
 	for _, tp := range t.Topics {
 		if k.sel.topicNames() != nil && tp.Err != nil {
 			k.fail("topic", tp.Err)
 		}
 	}
 	return true
-}
-
-func (k *checking) advertised(ctx context.Context, s offset.Server) {
-	if s.Err != nil {
-		k.fail("advertised", fmt.Errorf("broker %s: %w", s.Name, s.Err))
-		return
-	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Addr)
-	if err != nil {
-		k.fail("advertised", fmt.Errorf("broker %s calls itself %s, which %w from here (%s): what it leads is unknown; mend its advertised address or this machine's name resolution",
-			s.Name, s.Addr, offset.ErrUnreachable, plainNetError(err)))
-		return
-	}
-	_ = conn.Close() // that it could be opened is all there is to know
-	k.ok("advertised", "broker %s at %s", s.Name, s.Addr)
 }
 
 func (k *checking) store(ctx context.Context) *place {
@@ -335,6 +235,14 @@ func (k *checking) right(r offset.Permission) {
 	default:
 		k.fail(step, fmt.Errorf("%s: %w", text, offset.ErrDenied))
 	}
+}
+
+// as names the user of a login, where it has a name.
+func as(user string) string {
+	if user == "" {
+		return ""
+	}
+	return " as " + user
 }
 
 func first(s []string) string {
