@@ -108,7 +108,7 @@ func (w *writing) timeFor(ctx context.Context, b remoting.Broker, topic string, 
 	if err != nil || len(stats) != len(at) {
 		return 0, false
 	}
-	latest, candidates := true, []int64{0}
+	latest, times := true, candidates{}
 	for _, i := range at {
 		r := &w.rows[i]
 		s, there := stats[r.Partition.Index]
@@ -117,21 +117,49 @@ func (w *writing) timeFor(ctx context.Context, b remoting.Broker, topic string, 
 		}
 		latest = latest && r.send == s.Max
 		if r.send < s.Max {
-			if found, err := w.messages(ctx, b, r.Partition, r.send, 1); err == nil && len(found) > 0 {
-				candidates = append(candidates, found[0].Stored.UnixMilli())
+			if found, err := w.messages(ctx, b, r.Partition, max(r.send-1, s.Min), 2); err == nil {
+				times.add(r.send, found)
 			}
 		}
 	}
 	if latest {
 		return -1, true
 	}
-	slices.Sort(candidates)
-	for _, ms := range slices.Compact(candidates) {
+	for _, ms := range times.all() {
 		if w.reaches(ctx, b, topic, ms, at) {
 			return ms, true
 		}
 	}
 	return 0, false
+}
+
+// candidates are the times that may reach a position in every queue. Where any does, one of them does: for brokers that search
+// the nearest message the earliest time from which on each queue's message is nearer than the one before it, for those that
+// search the first message at or after a time that of the earliest of them.
+type candidates struct{ nearest, earliest int64 }
+
+// add takes a queue into account, of whose messages those at the position and before it were found.
+func (c *candidates) add(position int64, found []remoting.Message) {
+	before := int64(-1)
+	for _, m := range found {
+		ms := m.Stored.UnixMilli()
+		switch {
+		case m.Offset < position:
+			before = ms
+		case m.Offset == position:
+			if before >= 0 {
+				c.nearest = max(c.nearest, (before+ms)/2+1)
+			}
+			if c.earliest == 0 || ms < c.earliest {
+				c.earliest = ms
+			}
+		}
+	}
+}
+
+// all begins with the time before all messages.
+func (c *candidates) all() []int64 {
+	return slices.Compact(slices.Sorted(slices.Values([]int64{0, c.nearest, c.earliest})))
 }
 
 // reaches tells whether the broker's search answers the wanted position for every queue.

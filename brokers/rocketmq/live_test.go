@@ -184,6 +184,39 @@ func TestLiveBeforeResetsWereKept(t *testing.T) {
 	}
 }
 
+// A time may lie between all messages: for brokers that search the nearest one, 250 ms is nearer to 100 than to 500, and nearer to
+// 400 than to 0.
+func TestLiveTimeBetweenMessages(t *testing.T) {
+	onBoth(t, func(t *testing.T, fake *remotingtest.Cluster) {
+		b := fake.Broker("broker-a")
+		b.Config("useServerSideResetOffset", "false")
+		b.Topic("orders", 2)
+		to := map[offset.Partition]offset.Stored{}
+		for id, times := range [][]time.Duration{{0, 100, 500}, {0, 400, 450}} {
+			for _, ms := range times {
+				b.Append("orders", int32(id), remotingtest.Message{Time: epoch.Add(ms * time.Millisecond)})
+			}
+			b.SetOffset("g", "orders", int32(id), 3)
+			to[queue("orders", "broker-a", int32(id))] = at(1)
+		}
+		c := hurried(connect(t, testEnv(), fake.NameServers()))
+		b.Connect("g", remotingtest.Client{ID: "c1", Filters: map[string]string{"orders": "*"}})
+		fake.OnWrite(func(w remotingtest.Write) {
+			if w.Reset {
+				b.SetOffset("g", "orders", w.Queue, w.Next)
+			}
+		})
+		for p, r := range put(t, c, "g", to) {
+			if r.Err != nil || r.Value.Next != to[p].Next {
+				t.Errorf("%s: %s", p, show(r))
+			}
+		}
+		if n := fake.Counts(); n[remoting.CodeResetOffset] != 1 || n[remoting.CodeUpdateOffset] != 0 {
+			t.Error(n)
+		}
+	})
+}
+
 func TestLiveNobodyObeys(t *testing.T) {
 	fake := remotingtest.New(t, remotingtest.Options{Version: remotingtest.V4_9_7})
 	c, b, q := one(t, fake, 100)
