@@ -78,7 +78,7 @@ func eachCommand(c *cobra.Command, do func(*cobra.Command)) {
 var (
 	inCode   = regexp.MustCompile("`(offsetctl [^`]+)`")
 	inBlocks = regexp.MustCompile(`^(?:\s*\$ |\s*- run: |\s*run: |\s+(?:go on|go back) +|\s*)(offsetctl .+)$`)
-	prose    = regexp.MustCompile(`(?m)^offsetctl `) // begins a sentence, and no command
+	prose    = regexp.MustCompile(`(?m)^offsetctl `)                            // begins a sentence, and no command
 	behind   = regexp.MustCompile(`\s{3,}[^-\s].*$|\s+#.*$|\s+(\||\|\||>) .*$`) // what is no part of the command
 )
 
