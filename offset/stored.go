@@ -80,6 +80,7 @@ type Stored struct {
 	Pending     *Pending  `json:"pending,omitempty"`    // a later position that is not in force
 	Evidence    *Evidence `json:"evidence,omitempty"`   // the store's own evidence that the log is another one by now
 	Taken       bool      `json:"-"`                    // of what Write answers: live consumers were seen to read from here on; what is there later is their progress
+	Note        string    `json:"-"`                    // of what Write answers: what the store came upon and did beside, one sentence; "": nothing
 	Version     Version   `json:"version"`
 	Raw         []byte    `json:"raw,omitzero"` // the bytes that are there, where they are more than Next in decimal; empty and nil differ
 }

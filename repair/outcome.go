@@ -54,6 +54,7 @@ type Outcome struct {
 	Status    Status           `json:"status"`
 	Now       *offset.Stored   `json:"now,omitempty"`  // what is there, as far as it is known
 	Text      string           `json:"text,omitempty"` // why it is not done, one sentence
+	Note      string           `json:"note,omitempty"` // what the store came upon and did beside, one sentence
 	Err       error            `json:"-"`
 
 	taken bool // live consumers read from it on, and what is there later is theirs
@@ -133,7 +134,7 @@ func outcomeOf(group string, c offset.Change, r offset.Result[offset.Stored]) Ou
 	o := Outcome{Group: group, Partition: c.Partition, Err: r.Err}
 	now := r.Value
 	if r.Err == nil {
-		o.Now = &now
+		o.Now, o.Note = &now, now.Note
 		o.Status, o.taken = Written, now.Taken
 		if !arrived(c.To, now) {
 			o.Status, o.Text = Differs, fmt.Sprintf("%s: %s was written and %s is there", c.Partition, at(c.To), at(now))

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/offsetctl/offsetctl/offset"
@@ -71,6 +73,7 @@ type appliedPrinter struct {
 func (x *appliedPrinter) write() {
 	if x.o.Err == nil {
 		x.line("%s", x.good())
+		x.notes()
 		x.idle()
 		return
 	}
@@ -88,7 +91,21 @@ func (x *appliedPrinter) write() {
 		x.hanging("", "the journal could not record the result: "+x.a.JournalErr.Error())
 	}
 	x.ways()
+	x.notes()
 	x.idle()
+}
+
+// notes are what a store came upon, each once with the partitions that it is said of.
+func (x *appliedPrinter) notes() {
+	of := map[string][]offset.Partition{}
+	for _, o := range x.a.Outcomes {
+		if o.Note != "" {
+			of[o.Note] = append(of[o.Note], o.Partition)
+		}
+	}
+	for _, note := range slices.Sorted(maps.Keys(of)) {
+		x.hanging("", positions.SelectionOf(of[note]).String()+": "+note)
+	}
 }
 
 func (x *appliedPrinter) good() string {
