@@ -82,6 +82,7 @@ func (w *writing) update(ctx context.Context, r *row) {
 			r.err = fmt.Errorf("%s: a reset of the group is pending on %s and swallows what is stored, and it could not be ended: %w", p, r.broker.Name, err)
 			return
 		}
+		r.note = "somebody had reset it on the broker, which no client has taken: such a reset swallows what is stored after it, so it was ended first"
 	}
 	r.err = fmt.Errorf("%s: a reset of the group is pending on %s and swallows what is stored; somebody resets it at this moment", p, r.broker.Name)
 }

@@ -33,6 +33,7 @@ func (s store) Write(ctx context.Context, group string, changes []offset.Change)
 	}
 	out := make([]offset.Result[offset.Stored], len(changes))
 	for i, r := range w.rows {
+		r.now.Note = r.note
 		out[i] = offset.Result[offset.Stored]{Value: r.now, Err: r.err}
 	}
 	return out
@@ -50,7 +51,6 @@ type writing struct {
 }
 
 // row is one change. With err set it is settled.
-
 type row struct {
 	offset.Change
 	broker remoting.Broker
@@ -60,6 +60,7 @@ type row struct {
 	way    way  // of a live group
 	phase  phase
 	now    offset.Stored
+	note   string // see offset.Stored
 	err    error
 }
 

@@ -69,8 +69,11 @@ func TestPendingReset(t *testing.T) {
 				t.Fatal("nothing was pending:", swallowed, err)
 			}
 			r := put1(t, c, "g", q, to)
-			if _, pending := b.Pending("g", "orders", 0); r.Err != nil || !r.Value.Same(to) || pending {
-				t.Error(show(r), pending)
+			if _, pending := b.Pending("g", "orders", 0); r.Err != nil || !r.Value.Same(to) || pending || !strings.Contains(r.Value.Note, "it was ended first") {
+				t.Error(show(r), pending, r.Value.Note)
+			}
+			if r := put1(t, c, "g", q, at(3)); r.Value.Note != "" {
+				t.Error("nothing is pending any more:", r.Value.Note)
 			}
 		})
 	}

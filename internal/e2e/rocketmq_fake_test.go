@@ -237,6 +237,28 @@ func TestRocketMQRetryTopicsStandApart(t *testing.T) {
 	})
 }
 
+// A reset that somebody left pending on a 5.x broker would swallow the write: it is ended, and that is said.
+func TestRocketMQPendingReset(t *testing.T) {
+	r := fakeRocketOf(t, remotingtest.Options{}, "")
+	a, b := r.both("orders", 2, "g")
+	admin := remoting.New(remoting.Options{})
+	t.Cleanup(func() { _ = admin.Close() })
+	for _, x := range []*remotingtest.Broker{a, b} {
+		for id := range int32(2) {
+			x.Fill("orders", id, 0, 20, time.Now())
+			x.SetOffset("g", "orders", id, 15)
+		}
+	}
+	for id := range int32(2) {
+		if err := admin.ResetQueue(t.Context(), a.Remoting(), "g", "orders", id, 9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.exits(0, "reset", "-g", "g", "-t", "orders", "--to-offset", "4", "--yes").says("written 4 of 4, read back", "^orders@broker-a:0-1: somebody had reset it on the broker")
+	r.stored(a, "orders", 0, 4)
+	r.exits(0, "reset", "-g", "g", "-t", "orders", "--to-offset", "5", "--yes", "-o", "json").says(`"status": "written"`, `!"note"`)
+}
+
 // A group in which every queue lags by one and nobody consumes may be rocketmq-spark's.
 func TestRocketMQUntilMinusOne(t *testing.T) {
 	everyFake(t, func(t *testing.T, r *fakeRocket) {
