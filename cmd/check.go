@@ -228,6 +228,8 @@ func (k *checking) right(r offset.Permission) {
 	switch {
 	case r.Err == nil && r.Granted:
 		k.ok(step, "%s", text)
+	case r.Only != "" && r.Err != nil:
+		k.warn(step, fmt.Sprintf("%s: it could not be told: %v", text, r.Err))
 	case r.Only != "":
 		k.warn(step, text+": not permitted")
 	case r.Err != nil:

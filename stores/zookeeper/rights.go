@@ -33,7 +33,7 @@ func (s *Store) Permissions(ctx context.Context, group string, topics []string, 
 		names = slices.DeleteFunc(names, s.spouts)
 		p.positions(ctx, "group "+group, s.topics(group), flat, write)
 	}
-	if topics == nil {
+	if len(topics) == 0 {
 		topics = names
 	}
 	for _, t := range topics {
