@@ -37,7 +37,7 @@ func (c *Cluster) askNameServers(ctx context.Context, ask func(addr string) erro
 			unknown = err
 		default:
 			failed = append(failed, err)
-			c.env.Log.Debug("name server failed", "server", c.servers[k], "error", err)
+			c.env.Log.Info("name server failed", "server", c.servers[k], "error", err)
 		}
 	}
 	switch {

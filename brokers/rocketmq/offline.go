@@ -72,7 +72,7 @@ func (w *writing) update(ctx context.Context, r *row) {
 			return
 		case err != nil:
 			r.sent = true
-			w.env.Log.Debug("no answer to a write", "queue", p.String(), "error", err)
+			w.env.Log.Info("no answer to a write", "queue", p.String(), "error", err)
 			return
 		case swallowed == "":
 			r.sent, r.said = true, true

@@ -91,7 +91,7 @@ func (w *writing) watch(ctx context.Context) {
 			case now.Err == nil:
 				r.see(now.Value)
 			case ctx.Err() == nil:
-				w.env.Log.Debug("a look at a live queue failed", "queue", r.Partition.String(), "error", now.Err)
+				w.env.Log.Info("a look at a live queue failed", "queue", r.Partition.String(), "error", now.Err)
 			}
 			over = over && (r.settled() || passed >= w.pace.span(r.way))
 		}
