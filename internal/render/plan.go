@@ -203,6 +203,9 @@ func afterCell(it *repair.Item) string {
 
 // undoneCell is what was there before the write that is taken back.
 func undoneCell(it *repair.Item) string {
+	if it.Before != nil {
+		return positionCell(*it.Before)
+	}
 	return positionCell(it.To)
 }
 
@@ -223,7 +226,11 @@ func (x *planPrinter) sums() {
 	case p.Empty():
 		s = "nothing to change"
 	case t.Skips > 0:
-		s = fmt.Sprintf("replays %s, %s unread on %d of %d", Number(t.Replays), x.p.paint("31", "SKIPS "+Number(t.Skips)), t.Forward, t.Changes+t.Keeps)
+		what := "unread"
+		if p.Kind == repair.KindUndo { // it goes no further than somebody was before
+			what = "read before"
+		}
+		s = fmt.Sprintf("replays %s, %s %s on %d of %d", Number(t.Replays), x.p.paint("31", "SKIPS "+Number(t.Skips)), what, t.Forward, t.Changes+t.Keeps+t.Refused)
 	default:
 		s = fmt.Sprintf("replays %s, skips 0", Number(t.Replays))
 	}
@@ -231,7 +238,10 @@ func (x *planPrinter) sums() {
 		s += fmt.Sprintf(", deletes %s", plural(t.Deletes, "position"))
 	}
 	if t.Keeps > 0 && !p.Empty() {
-		s += fmt.Sprintf("; %d unchanged", t.Keeps)
+		s += fmt.Sprintf("; %s unchanged", Number(int64(t.Keeps)))
+	}
+	if t.Refused > 0 && !p.Empty() {
+		s += fmt.Sprintf("; %s refused", Number(int64(t.Refused)))
 	}
 	if len(p.NotSelected) > 0 {
 		s += ". Not selected: " + brief(p.NotSelected)
@@ -255,10 +265,10 @@ func rewindHint(p *repair.Plan) string {
 		for i := range g.Items {
 			switch it := &g.Items[i]; {
 			case it.Effect.Skipped == 0:
-			case it.Bounds != nil && it.From.State == offset.Set && it.From.Next < it.Bounds.Start:
-				start = append(start, it.Partition)
-			default:
+			case it.Bounds != nil && it.From.State == offset.Set && it.Bounds.Inside(it.From.Next):
 				stay = append(stay, it.Partition)
+			default:
+				start = append(start, it.Partition)
 			}
 		}
 	}
