@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/offsetctl/offsetctl/inspect"
 	"github.com/offsetctl/offsetctl/offset"
@@ -47,7 +48,11 @@ func runGroupsDelete(ctx context.Context, f *factory, w *writeFlags, group strin
 		if err != nil {
 			return nil, err
 		}
-		return repair.MakeDelete(inspect.Classify(sv, inspect.Policy{Now: f.sys.Now()}), cannot, x.origin)
+		p, refusal := repair.MakeDelete(inspect.Classify(sv, inspect.Policy{Now: f.sys.Now()}), cannot, x.origin)
+		if refusal == nil && !x.place.own && p.Totals().Changes == 0 {
+			refusal = x.place.knows(ctx, group)
+		}
+		return p, refusal
 	}
 	x.replan = plan
 	p, refusal := plan(ctx)
@@ -55,4 +60,15 @@ func runGroupsDelete(ctx context.Context, f *factory, w *writeFlags, group strin
 		return refusal
 	}
 	return x.carryOut(ctx, p, refusal)
+}
+
+// knows is nil where the store has something of a group of which it has no position. What the broker knows of the group is
+// another matter.
+func (p *place) knows(ctx context.Context, group string) error {
+	names, _, err := p.Groups(ctx)
+	if err != nil || slices.Contains(names, group) {
+		return err
+	}
+	return &repair.Refused{Reasons: []repair.Reason{{Cause: repair.CauseNames, Group: group, Err: offset.ErrUnknownName,
+		Text: fmt.Sprintf("group %s has nothing stored in %s", group, p.title), Next: "see groups"}}}
 }

@@ -34,7 +34,7 @@ func MakeDelete(rep *inspect.Report, cannot error, o Origin) (*Plan, error) {
 				g.Items = append(g.Items, deleted(sv, &l))
 			}
 		}
-		if len(g.Items) == 0 && gr.Group.Err == nil && gr.Group.Value.Phase == offset.Missing {
+		if sv.Own && len(g.Items) == 0 && gr.Group.Err == nil && gr.Group.Value.Phase == offset.Missing {
 			reasons = append(reasons, Reason{Cause: CauseNames, Group: gr.Name, Err: offset.ErrUnknownName, Text: fmt.Sprintf("group %s does not exist", gr.Name), Next: "see groups"})
 		}
 		p.Groups = append(p.Groups, g)
