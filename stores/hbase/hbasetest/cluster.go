@@ -40,6 +40,7 @@ type Cluster struct {
 	sequence int
 	calls    []Call
 	fault    func(Call) Fault
+	starting int // requests to the master's services that it is not ready for
 	conns    map[net.Conn]bool
 
 	deciding sync.Mutex // held while a fault is decided on
@@ -142,6 +143,13 @@ func (c *Cluster) Fail(f func(Call) Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fault = f
+}
+
+// Starting lets the master refuse so many requests from here on, to itself and to the registry, like one that is not ready yet.
+func (c *Cluster) Starting(requests int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.starting = requests
 }
 
 // Calls answers the requests since the last Calls, without those of the registry.

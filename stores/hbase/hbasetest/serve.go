@@ -72,6 +72,10 @@ func (c *Cluster) request(server int, service string, header, param msg) (answer
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if service != "ClientService" && c.starting > 0 {
+		c.starting--
+		return frame(append(id, exception(notReady(service))...)), true
+	}
 	switch {
 	case fault.Cut:
 		return nil, false
@@ -111,6 +115,14 @@ type failure struct {
 }
 
 const pkg = "org.apache.hadoop.hbase."
+
+// notReady is what a master answers that is still starting.
+func notReady(service string) *failure {
+	if service == "MasterService" {
+		return &failure{pkg + "PleaseHoldException", "Master is initializing", false}
+	}
+	return &failure{"java.io.IOException", `Cannot invoke "getActiveMasterServerName()" because "this.activeMasterManager" is null`, false}
+}
 
 func exception(f *failure) []byte {
 	b := join(text(1, f.class), text(2, f.class+": "+f.text+"\n\tat org.apache.hadoop.hbase.Somewhere"))

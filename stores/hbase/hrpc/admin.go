@@ -216,7 +216,7 @@ func parseProcedure(b []byte) (running bool, err error) {
 	return state == 1, nil
 }
 
-// parseForeign reads a procedure's exception: {1 where, 2 {1 class, 2 text}}.
+// parseForeign reads a procedure's exception: {1 where, 2 an exception}.
 func parseForeign(b []byte) error {
 	for f, err := range fields(b) {
 		if err != nil {
@@ -225,17 +225,11 @@ func parseForeign(b []byte) error {
 		if f.num != 2 {
 			continue
 		}
-		parts := [3]string{}
-		for g, err := range fields(f.bytes) {
-			if err != nil {
-				return err
-			}
-			if g.num == 1 || g.num == 2 {
-				parts[g.num] = string(g.bytes)
-			}
+		e, err := parseException(f.bytes)
+		if err != nil {
+			return err
 		}
-		e := &ServerError{Class: parts[1], DoNotRetry: true}
-		e.describe(parts[2])
+		e.DoNotRetry = true
 		return e
 	}
 	return &ServerError{Class: "the procedure failed", DoNotRetry: true}

@@ -120,7 +120,7 @@ func parseRegionResult(b []byte) (multiResult, error) {
 				return r, err
 			}
 		case 2:
-			if r.exception, err = parseNameBytes(f.bytes); err != nil {
+			if r.exception, err = parseException(f.bytes); err != nil {
 				return r, err
 			}
 		}
@@ -144,7 +144,7 @@ func (r *multiResult) add(b []byte) error {
 				return err
 			}
 		case 3:
-			if failed, err = parseNameBytes(f.bytes); err != nil {
+			if failed, err = parseException(f.bytes); err != nil {
 				return err
 			}
 		}
@@ -155,25 +155,6 @@ func (r *multiResult) add(b []byte) error {
 		r.rows[index] = row
 	}
 	return nil
-}
-
-// parseNameBytes reads an exception as it stands inside a MultiResponse: class and text.
-func parseNameBytes(b []byte) (*ServerError, error) {
-	e := &ServerError{}
-	var stack string
-	for f, err := range fields(b) {
-		if err != nil {
-			return nil, err
-		}
-		switch f.num {
-		case 1:
-			e.Class = string(f.bytes)
-		case 2:
-			stack = string(f.bytes)
-		}
-	}
-	e.describe(stack)
-	return e, nil
 }
 
 // scanPage is one answer to a scan. more: the region has rows behind the last one.

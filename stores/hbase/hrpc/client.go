@@ -142,19 +142,31 @@ const (
 	maxPause   = 2 * time.Second
 	maxTries   = 64 // some two minutes
 	fewTries   = 3
+	doubtPause = 500 * time.Millisecond
 	lingerTime = 5 * time.Second
 )
 
 // retry tries until it succeeds, the error is final, or ctx is done. try has followed the error's cure itself.
 func (c *Client) retry(ctx context.Context, try func() error) error {
 	pause := firstPause
+	doubts := 0 // in a row
 	for n := 1; ; n++ {
 		err := try()
 		if err == nil {
 			return nil
 		}
-		cure := cureOf(err)
-		if cure == final || n >= maxTries || cure == doubtful && n >= fewTries {
+		switch cureOf(err) {
+		case final:
+			return err
+		case doubtful:
+			if doubts++; doubts == fewTries {
+				return err
+			}
+			pause = max(pause, doubtPause)
+		default:
+			doubts = 0
+		}
+		if n == maxTries {
 			return err
 		}
 		c.log.Debug("HBase: trying again", "table", c.table, "try", n, "error", err)

@@ -79,7 +79,7 @@ const (
 	again                 // the same, a little later
 	relocate              // forget where the region is
 	reconnect             // the same, over a new connection: the server goes or comes
-	doubtful              // unknown, so few tries
+	doubtful              // perhaps for good, so few tries
 )
 
 func cureOf(err error) cure {
@@ -95,6 +95,8 @@ func cureOf(err error) cure {
 		return relocate
 	case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrSessionExpired):
 		return again // the ZooKeeper library connects anew by itself
+	case errors.Is(err, zk.ErrNoServer), errors.Is(err, errNoMaster):
+		return doubtful // also where one connection was lost, or while the servers choose a leader
 	case !errors.As(err, &ex):
 		return final
 	}

@@ -84,6 +84,8 @@ func parseResponse(frame []byte) (response, error) {
 	return r, err
 }
 
+// parseException reads an exception as a response has it, and as one region or row inside a MultiResponse has it: class and text are
+// the same fields in both.
 func parseException(b []byte) (*ServerError, error) {
 	e := &ServerError{}
 	var stack string

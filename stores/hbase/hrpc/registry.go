@@ -27,22 +27,34 @@ type rpcRegistry struct {
 	call  func(ctx context.Context, server, service, method string, param []byte) ([]byte, error)
 }
 
-// ask takes the first answer of any host. That none answers is final, as with ZooKeeper.
+var errNoMaster = fmt.Errorf("HBase's masters %w", offset.ErrUnreachable)
+
+// ask takes the first answer of any host. A master that answers with an exception is up and not ready yet: an *unsettledError.
 func (r *rpcRegistry) ask(ctx context.Context, method string) ([]byte, error) {
-	kind := offset.ErrUnreachable
+	kind := errNoMaster
 	var failed []string
+	starting := false
 	for _, h := range r.hosts {
 		body, err := r.call(ctx, h, metaService, method, nil)
-		if err == nil {
+		var ex *ServerError
+		switch {
+		case err == nil:
 			return body, nil
-		}
-		failed = append(failed, err.Error())
-		if errors.Is(err, errMute) {
-			kind = offset.ErrConfig
-			failed[len(failed)-1] = h + " knows no registry: either it is no master, or this HBase needs the address of its ZooKeeper"
+		case errors.Is(err, errMute):
+			kind = fmt.Errorf("HBase's registry %w", offset.ErrConfig)
+			failed = append(failed, h+" knows no registry: either it is no master, or this HBase needs the address of its ZooKeeper")
+		case errors.As(err, &ex):
+			starting = starting || !ex.DoNotRetry
+			failed = append(failed, h+": "+ex.Error())
+		default:
+			failed = append(failed, err.Error())
 		}
 	}
-	return nil, fmt.Errorf("HBase's masters %w: %s", kind, strings.Join(failed, "; "))
+	why := strings.Join(failed, "; ")
+	if starting {
+		return nil, &unsettledError{"HBase's master is starting: " + why}
+	}
+	return nil, fmt.Errorf("%w: %s", kind, why)
 }
 
 func (r *rpcRegistry) metaServer(ctx context.Context) (string, error) {

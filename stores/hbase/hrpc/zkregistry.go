@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,10 +44,10 @@ func openZooKeeper(ctx context.Context, hosts []string, parent string, log *slog
 	}
 	dialer := func(network, addr string, timeout time.Duration) (net.Conn, error) {
 		nc, err := net.DialTimeout(network, addr, timeout)
-		if err != nil {
-			r.mu.Lock()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if delete(r.dead, addr); err != nil {
 			r.dead[addr] = err
-			r.mu.Unlock()
 		}
 		return nc, err
 	}
@@ -87,7 +89,8 @@ func (r *zkRegistry) unreachable(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var tried strings.Builder
-	for addr, e := range r.dead {
+	for _, addr := range slices.Sorted(maps.Keys(r.dead)) {
+		e := r.dead[addr]
 		if !strings.Contains(e.Error(), addr) {
 			fmt.Fprintf(&tried, "; %s", addr)
 		}
