@@ -179,39 +179,73 @@ func TestBR31DifferentTags(t *testing.T) {
 	})
 }
 
-// BR-02, BR-12, BR-13, BR-16: positions past the end and as large as they get, and targets in time.
-func TestBR02PastTheEndAndTargets(t *testing.T) {
+// BR-02: a position past the end, also as large as they get (BR-12): shown, repaired only by choice, and put back by undo.
+func TestBR02BR12RocketMQPastTheEnd(t *testing.T) {
+	everyFake(t, func(t *testing.T, r *fakeRocket) {
+		a, _ := r.both("orders", 3, "g")
+		a.Fill("orders", 0, 0, 1600, time.Now())
+		a.SetOffset("g", "orders", 0, 2020)
+		a.SetOffset("g", "orders", 1, 9223372036854775807)
+		a.SetOffset("g", "orders", 2, 9007199254740993)
+		with := func(cmd string, more ...string) []string {
+			return append([]string{cmd, "-g", "g", "-t", "orders@broker-a"}, more...)
+		}
+		r.exits(1, with("inspect")...).says(`@broker-a +0 +2020 +0 +1600 +- +tail-overflow +420 past`, `@broker-a +1 +9223372036854775807 `, `@broker-a +2 +9007199254740993 `,
+			"--to-earliest", "--to-latest")
+		r.exits(1, with("inspect", "-o", "json")...).says(`"next": 9223372036854775807\b`, `"next": 9007199254740993\b`)
+		r.exits(4, with("resolve")...).says("420 past the log end 1600")
+		r.exits(0, with("reset", "--to-earliest", "--yes")...)
+		r.stored(a, "orders", 1, 0)
+		r.exits(0, "undo", "--yes")
+		r.stored(a, "orders", 0, 2020)
+		r.stored(a, "orders", 1, 9223372036854775807)
+		r.stored(a, "orders", 2, 9007199254740993)
+		r.exits(4, with("reset", "--to-offset", "1601", "--yes")...)
+		r.exits(4, with("reset", "--repair", "--yes")...)
+		r.stored(a, "orders", 0, 2020)
+		r.exits(0, with("reset", "--repair", "--on-tail-overflow", "latest", "--yes")...)
+		r.stored(a, "orders", 0, 1600)
+	})
+}
+
+// BR-13: where no message is at or after the time, the end is stored, never -1 and never 0 of a queue that has another end.
+func TestBR13RocketMQTimeAfterTheLastMessage(t *testing.T) {
 	everyFake(t, func(t *testing.T, r *fakeRocket) {
 		a, _ := r.both("orders", 3, "g")
 		begin := time.Now().Add(-time.Hour)
 		for i := range 9 {
 			a.Append("orders", 1, remotingtest.Message{Time: begin.Add(time.Duration(i) * time.Minute)})
 		}
-		a.Fill("orders", 0, 0, 1600, begin.Add(-time.Minute))
-		a.SetOffset("g", "orders", 0, 2020)
-		a.SetOffset("g", "orders", 1, 9223372036854775807)
-		a.SetOffset("g", "orders", 2, 9007199254740993)
-		sel := []string{"-g", "g", "-t", "orders@broker-a"}
-		with := func(cmd string, more ...string) []string { return append(append([]string{cmd}, sel...), more...) }
-		r.exits(1, with("inspect")...).says(`@broker-a +0 +2020 +0 +1600 +- +tail-overflow +420 past`, `@broker-a +1 +9223372036854775807 `, `@broker-a +2 +9007199254740993 `,
-			"--to-earliest", "--to-latest")
-		r.exits(1, with("inspect", "-o", "json")...).says(`"next": 9223372036854775807\b`, `"next": 9007199254740993\b`)
-		r.exits(4, with("resolve")...).says("420 past the log end 1600")
-		for _, bad := range []string{"1717200000", "1717200000000000"} {
-			r.exits(2, with("reset", "--to-time", bad, "--yes")...)
-		}
-		r.exits(0, with("reset", "--to-time", begin.Add(4*time.Minute).UTC().Format("2006-01-02T15:04:05.000Z"), "--yes", "--allow-skip")...).says(`@broker-a +1 .* 4 `)
-		r.stored(a, "orders", 0, 1600)
+		a.Fill("orders", 0, 0, 18, begin.Add(-time.Minute))
+		a.Fill("orders", 2, 50, 50, begin)
+		r.exits(0, "reset", "-g", "g", "-t", "orders@broker-a", "--to-time", begin.Add(4*time.Minute).UTC().Format("2006-01-02T15:04:05.000Z"), "--yes", "--allow-skip").
+			says(`@broker-a +0 .* 18 .*no record at or after`, `@broker-a +1 .* 4 `, `@broker-a +2 .* 50 .*no record at or after`)
+		r.stored(a, "orders", 0, 18)
 		r.stored(a, "orders", 1, 4)
-		r.stored(a, "orders", 2, 0)
-		r.exits(0, "undo", "--yes")
-		r.stored(a, "orders", 0, 2020)
-		r.stored(a, "orders", 1, 9223372036854775807)
-		r.stored(a, "orders", 2, 9007199254740993)
-		r.exits(4, with("reset", "--to-offset", "1601", "--yes")...)
-		r.exits(0, with("reset", "--repair", "--on-tail-overflow", "latest", "--yes")...)
-		r.stored(a, "orders", 0, 1600)
+		r.stored(a, "orders", 2, 50)
 	})
+}
+
+// BR-16: seconds or microseconds for milliseconds are refused before anybody is asked, and both readings are named; a unit is
+// taken, and the instant is shown.
+func TestBR16RocketMQSecondsForMilliseconds(t *testing.T) {
+	r := fakeRocketOf(t, remotingtest.Options{}, "")
+	a, _ := r.both("orders", 1, "g")
+	a.Fill("orders", 0, 0, 10, time.UnixMilli(1717200005000))
+	a.SetOffset("g", "orders", 0, 10)
+	reset := func(text string) []string {
+		return []string{"reset", "-g", "g", "-t", "orders@broker-a", "--to-time", text, "--dry-run"}
+	}
+	r.Counts()
+	for _, bad := range []string{"1717200000", "1717200000000000"} {
+		r.exits(2, reset(bad)...).says("1970|5[0-9]{4}", "2024")
+	}
+	if n := r.Counts(); len(n) > 0 {
+		t.Error("somebody was asked:", n)
+	}
+	for _, good := range []string{"1717200000000", "1717200000s"} {
+		r.exits(0, reset(good)...).says("2024-06-01 00:00:00Z", `@broker-a +0 +10 +4 +6 `)
+	}
 }
 
 // What a group has to try again stands below its own topics, is counted apart, and is not moved with all of them.
