@@ -203,9 +203,6 @@ func afterCell(it *repair.Item) string {
 
 // undoneCell is what was there before the write that is taken back.
 func undoneCell(it *repair.Item) string {
-	if it.Before != nil {
-		return positionCell(*it.Before)
-	}
 	return positionCell(it.To)
 }
 
@@ -230,7 +227,7 @@ func (x *planPrinter) sums() {
 		if p.Kind == repair.KindUndo { // it goes no further than somebody was before
 			what = "read before"
 		}
-		s = fmt.Sprintf("replays %s, %s %s on %d of %d", Number(t.Replays), x.p.paint("31", "SKIPS "+Number(t.Skips)), what, t.Forward, t.Changes+t.Keeps+t.Refused)
+		s = fmt.Sprintf("replays %s, %s %s on %d of %d", Number(t.Replays), x.p.paint("31", "SKIPS "+Number(t.Skips)), what, t.Forward, t.Changes+t.Keeps)
 	default:
 		s = fmt.Sprintf("replays %s, skips 0", Number(t.Replays))
 	}
@@ -238,10 +235,7 @@ func (x *planPrinter) sums() {
 		s += fmt.Sprintf(", deletes %s", plural(t.Deletes, "position"))
 	}
 	if t.Keeps > 0 && !p.Empty() {
-		s += fmt.Sprintf("; %s unchanged", Number(int64(t.Keeps)))
-	}
-	if t.Refused > 0 && !p.Empty() {
-		s += fmt.Sprintf("; %s refused", Number(int64(t.Refused)))
+		s += fmt.Sprintf("; %d unchanged", t.Keeps)
 	}
 	if len(p.NotSelected) > 0 {
 		s += ". Not selected: " + brief(p.NotSelected)
@@ -265,10 +259,10 @@ func rewindHint(p *repair.Plan) string {
 		for i := range g.Items {
 			switch it := &g.Items[i]; {
 			case it.Effect.Skipped == 0:
-			case it.Bounds != nil && it.From.State == offset.Set && it.Bounds.Inside(it.From.Next):
-				stay = append(stay, it.Partition)
-			default:
+			case it.Bounds != nil && it.From.State == offset.Set && it.From.Next < it.Bounds.Start:
 				start = append(start, it.Partition)
+			default:
+				stay = append(stay, it.Partition)
 			}
 		}
 	}
