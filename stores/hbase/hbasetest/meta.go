@@ -8,8 +8,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-func (c *Cluster) serverName(n protowire.Number, server int) []byte {
-	host, port, _ := net.SplitHostPort(c.servers[server].Addr().String())
+// masterName is the first server's name as registries have it: it is the master too, and has hbase:meta.
+func (c *Cluster) masterName(n protowire.Number) []byte {
+	host, port, _ := net.SplitHostPort(c.Addr())
 	p, _ := strconv.ParseUint(port, 10, 16)
 	return message(n, text(1, host), number(2, p), number(3, 1))
 }

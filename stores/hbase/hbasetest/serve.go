@@ -172,9 +172,9 @@ func writes(method string, param msg) bool {
 func (c *Cluster) answer(server int, service, method string, param msg) ([]byte, *failure) {
 	switch service + "." + method {
 	case "ClientMetaService.GetMasters":
-		return message(1, c.serverName(1, 0), number(2, 1)), nil
+		return message(1, c.masterName(1), number(2, 1)), nil
 	case "ClientMetaService.GetMetaRegionLocations":
-		return message(1, c.serverName(2, 0)), nil
+		return message(1, c.masterName(2)), nil
 	case "MasterService.GetClusterStatus":
 		return message(1, message(1, text(1, c.opts.Version))), nil
 	case "MasterService.GetTableDescriptors":

@@ -1,6 +1,7 @@
 package hbasetest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 	"net"
@@ -28,8 +29,8 @@ func (c *Cluster) ZooKeeper() *ZooKeeper {
 	}
 	z := &ZooKeeper{Addr: l.Addr().String(), listener: l, conns: map[net.Conn]bool{}, nodes: map[string][]byte{"/hbase": {}, "/hbase/rs": {}}}
 	const open = 3
-	z.Set("/hbase/meta-region-server", join(c.serverName(1, 0), number(3, open)))
-	z.Set("/hbase/master", c.serverName(1, 0))
+	z.Set("/hbase/meta-region-server", join(c.masterName(1), number(3, open)))
+	z.Set("/hbase/master", c.masterName(1))
 	z.Set("/hbase/rs/localhost,1,1", message(2, text(1, c.opts.Version)))
 	go z.accept()
 	c.t.Cleanup(func() {
@@ -142,7 +143,7 @@ func (z *ZooKeeper) answer(request []byte) []byte {
 		noNode                    = -101
 	)
 	code := binary.BigEndian.Uint32(request[4:])
-	head := append(request[:4:4], 0, 0, 0, 0, 0, 0, 0, 1)
+	head := be32(bytes.Clone(request[:4]), 0, 1)
 	if code != exists && code != getData && code != children {
 		return be32(head, 0) // a ping, or the end of the session
 	}
