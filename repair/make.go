@@ -231,13 +231,16 @@ func (m *making) decide(r *inspect.Row) (next *offset.Resolution, why string, no
 }
 
 // rewind is min(stored, target), and says so where that is not the target. A position before the log start stands at the log
-// start, and so does one that is missing beside others.
+// start, and so does one that is missing beside others, and one that does not tell what has been read of this log.
 func (m *making) rewind(r *inspect.Row, res *offset.Resolution) string {
 	s, b := r.Stored.Value, r.Log.Value.Bounds
 	switch {
 	case (s.State == offset.Set && s.Next < b.Start || s.State == offset.Absent && r.Beside) && res.Next > b.Start:
 		res.Next = b.Start
 		return "log start, not further forward"
+	case unread(b, s) && res.Next > b.Start:
+		res.Next = b.Start
+		return "log start"
 	case s.State == offset.Set && s.Next >= b.Start && s.Next < res.Next:
 		res.Next = s.Next
 		return "not moved forward"

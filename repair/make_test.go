@@ -3,6 +3,7 @@ package repair
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -185,7 +186,7 @@ func TestBR08NoResetWritesANegativeNumber(t *testing.T) {
 			if n := it.To.Next; it.To.State != offset.Set || n < start || n > end || it.To.Raw != nil {
 				t.Fatalf("writes %+v in a log of %d to %d", it.To, start, end)
 			}
-			if e := it.Effect; o.RewindOnly && o.Mode == ToTarget && it.From.State == offset.Set && it.From.Next <= end && e.Skipped > 0 {
+			if e := it.Effect; o.RewindOnly && o.Mode == ToTarget && e.Skipped > 0 {
 				t.Fatalf("rewind-only skips %d", e.Skipped)
 			}
 			if s, e := it.From, it.Effect; s.State == offset.Set && s.Next <= end && s.Next+e.Lost+e.Skipped-e.Replayed != e.Next {
@@ -193,6 +194,27 @@ func TestBR08NoResetWritesANegativeNumber(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNothingIsKnownToHaveBeenRead: where the stored position is past the log end or none at all, going anywhere but to the log
+// start may skip all before it, and --rewind-only goes there.
+func TestNothingIsKnownToHaveBeenRead(t *testing.T) {
+	w := external()
+	w.Log("orders:0", 10, 100)
+	w.Log("orders:1", 10, 100)
+	w.Commit("billing", "orders:0", 150)
+	w.Store("billing", "orders:1", offset.Result[offset.Stored]{Value: offset.Stored{State: offset.Invalid, Raw: []byte("n/a")}})
+	rep := report(t, w)
+	o := to(60)
+	o.RewindOnly = true
+	for _, p := range []string{"orders:0", "orders:1"} {
+		if it := row(t, mustPlan(t, rep, to(60)), p); it.Effect.Skipped != 50 || it.Effect.Replayed != 40 || !strings.Contains(it.Note, "what has been read") {
+			t.Errorf("%+v", it)
+		}
+		if it := row(t, mustPlan(t, rep, o), p); it.To.Next != 10 || it.Effect.Skipped != 0 {
+			t.Errorf("rewind only: %+v", it)
+		}
+	}
 }
 
 func TestEffectAgreesWithResolve(t *testing.T) {

@@ -104,6 +104,7 @@ type Item struct {
 	Action  Action            `json:"action"`
 	Effect  offset.Resolution `json:"effect"` // of Write; records
 	Bounds  *offset.Bounds    `json:"bounds,omitempty"`
+	Before  *offset.Stored    `json:"before,omitempty"`  // of a row that an undo leaves alone: what was there before the entry
 	Written *offset.Stored    `json:"written,omitempty"` // of an undo: what the entry that it takes back wrote
 	Note    string            `json:"note,omitempty"`
 	Refused string            `json:"refused,omitempty"` // why this row alone stops the whole; never in a file
@@ -114,6 +115,7 @@ type Item struct {
 // Totals are a plan's sums over the rows that change. They stop at the largest number instead of overflowing.
 type Totals struct {
 	Changes, Deletes, Keeps int // rows
+	Refused                 int // rows that stand in the way; none of the others
 	Replays, Skips, Lost    int64
 	Forward                 int // rows that skip
 }
@@ -121,11 +123,14 @@ type Totals struct {
 // Totals adds p up.
 func (p *Plan) Totals() (t Totals) {
 	for it := range p.items() {
-		switch it.Action {
-		case Keep:
+		switch {
+		case it.Refused != "":
+			t.Refused++
+			continue
+		case it.Action == Keep:
 			t.Keeps++
 			continue
-		case Delete:
+		case it.Action == Delete:
 			t.Deletes++
 		}
 		t.Changes++

@@ -21,7 +21,7 @@ func Renew(p *Plan, sv *inspect.Survey, clamp bool) (*Plan, error) {
 			it := &g.Items[j]
 			if r := renewItem(q, it, find(sv, g.Name, it.Partition), clamp); r != nil {
 				r.Group, r.Partition = g.Name, &it.Partition
-				it.Refused = r.Text
+				it.Refused, it.Effect = r.Text, offset.Resolution{}
 				reasons = append(reasons, *r)
 			}
 		}

@@ -66,7 +66,8 @@ func (u *undoing) item(eg EntryGroup, c offset.Change) Item {
 	written := c.To
 	it := Item{Change: offset.Change{Partition: c.Partition, To: bare(c.From)}, Written: &written}
 	keep := func(note string) Item {
-		it.Action, it.To, it.Note = Keep, it.From, note
+		it.leave()
+		it.Note = note
 		return it
 	}
 	l := find(u.sv, eg.Group, c.Partition)
@@ -110,9 +111,15 @@ func (u *undoing) movedItem(eg EntryGroup, c offset.Change, it Item) Item {
 	u.movedKept = u.movedKept || eg.Kept != nil
 	it.Note = "MOVED: " + movement(c.To, it.From) + "; back" + u.cost(&it)
 	if !u.o.AlsoMoved {
-		it.Action, it.To, it.Effect = Keep, it.From, offset.Resolution{}
+		it.leave()
 	}
 	return it
+}
+
+// leave makes of an undo's row one that stays as it is.
+func (it *Item) leave() {
+	before := it.To
+	it.Action, it.To, it.Effect, it.Before = Keep, it.From, offset.Resolution{}, &before
 }
 
 // movement says what happened to a position after it was written.

@@ -71,6 +71,9 @@ func TestUndoAfterAConsumerMovedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if it := row(t, p, "orders:2"); it.Action != Keep || it.To.Next != 8785730 || it.Before == nil || it.Before.Next != 8790001 {
+		t.Errorf("what was there before is lost: %+v", it)
+	}
 	a := apply(t, r, p)
 	wantStatuses(t, a, "orders:0 written", "orders:1 written", "orders:2 unchanged", "payments:0 written")
 	wantStored(t, w, "orders:0", 8800125)

@@ -203,6 +203,9 @@ func afterCell(it *repair.Item) string {
 
 // undoneCell is what was there before the write that is taken back.
 func undoneCell(it *repair.Item) string {
+	if it.Before != nil {
+		return positionCell(*it.Before)
+	}
 	return positionCell(it.To)
 }
 
@@ -223,11 +226,7 @@ func (x *planPrinter) sums() {
 	case p.Empty():
 		s = "nothing to change"
 	case t.Skips > 0:
-		what := "unread"
-		if p.Kind == repair.KindUndo { // it goes no further than somebody was before
-			what = "read before"
-		}
-		s = fmt.Sprintf("replays %s, %s %s on %d of %d", Number(t.Replays), x.p.paint("31", "SKIPS "+Number(t.Skips)), what, t.Forward, t.Changes+t.Keeps)
+		s = fmt.Sprintf("replays %s, %s%s on %d of %d", Number(t.Replays), x.p.paint("31", "SKIPS "+Number(t.Skips)), skipped(p), t.Forward, t.Changes+t.Keeps+t.Refused)
 	default:
 		s = fmt.Sprintf("replays %s, skips 0", Number(t.Replays))
 	}
@@ -235,7 +234,10 @@ func (x *planPrinter) sums() {
 		s += fmt.Sprintf(", deletes %s", plural(t.Deletes, "position"))
 	}
 	if t.Keeps > 0 && !p.Empty() {
-		s += fmt.Sprintf("; %d unchanged", t.Keeps)
+		s += fmt.Sprintf("; %s unchanged", Number(int64(t.Keeps)))
+	}
+	if t.Refused > 0 && !p.Empty() {
+		s += fmt.Sprintf("; %s refused", Number(int64(t.Refused)))
 	}
 	if len(p.NotSelected) > 0 {
 		s += ". Not selected: " + brief(p.NotSelected)
@@ -249,6 +251,22 @@ func (x *planPrinter) sums() {
 	}
 }
 
+// skipped says of what a plan skips whether it was read. An undo goes back to where somebody stood, which need not be what he had
+// read; its rows say it.
+func skipped(p *repair.Plan) string {
+	if p.Kind != repair.KindUndo {
+		return " unread"
+	}
+	for _, g := range p.Groups {
+		for _, it := range g.Items {
+			if it.Effect.Skipped > 0 && !strings.HasSuffix(it.Note, "read before") {
+				return ""
+			}
+		}
+	}
+	return " read before"
+}
+
 // rewindHint says what --rewind-only would make of a plan whose skips nobody asked for.
 func rewindHint(p *repair.Plan) string {
 	if p.Kind != repair.KindReset || p.Asked || p.Totals().Skips == 0 {
@@ -259,10 +277,10 @@ func rewindHint(p *repair.Plan) string {
 		for i := range g.Items {
 			switch it := &g.Items[i]; {
 			case it.Effect.Skipped == 0:
-			case it.Bounds != nil && it.From.State == offset.Set && it.From.Next < it.Bounds.Start:
-				start = append(start, it.Partition)
-			default:
+			case it.Bounds != nil && it.From.State == offset.Set && it.Bounds.Inside(it.From.Next):
 				stay = append(stay, it.Partition)
+			default:
+				start = append(start, it.Partition)
 			}
 		}
 	}

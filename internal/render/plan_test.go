@@ -152,6 +152,51 @@ func TestUndoPlan(t *testing.T) {
 		row("orders:2", 8790001, 8781100, 8785730, repair.Write, "MOVED: a consumer read 4,630 since; back skips 4,271"),
 	}}}
 	golden(t, "undo.table", planned(t, p, planOptions()))
+	items := p.Groups[0].Items
+	items[0].Effect.Skipped = 8815
+	before := set(8790001)
+	items[2].Action, items[2].To, items[2].Before = repair.Keep, items[2].From, &before
+	says := func(want string) {
+		t.Helper()
+		if out := string(planned(t, p, planOptions())); !strings.Contains(out, want) || !strings.Contains(out, "orders     2  8790001  8781100  8785730") {
+			t.Errorf("want %q in\n%s", want, out)
+		}
+	}
+	says("SKIPS 8,815 read before on 1 of 3")
+	items[2].Action, items[2].To, items[2].Before, items[2].Effect.Skipped = repair.Write, before, nil, 4271
+	says("SKIPS 13,086 on 2 of 3")
+}
+
+// TestRewindHint: what --rewind-only would make of a plan is what it makes.
+func TestRewindHint(t *testing.T) {
+	at := time.Date(2026, 11, 29, 13, 5, 0, 0, time.UTC)
+	w := inspecttest.New()
+	for i, stored := range []offset.Stored{set(50), set(5), set(150), {State: offset.Invalid, Raw: []byte("n/a")}, {State: offset.Absent}} {
+		p := fmt.Sprint("orders:", i)
+		w.Log(p, 10, 100).Records = []offset.Record{{Offset: 70, Time: at}}
+		if stored.State != offset.Absent {
+			w.Store("billing", p, offset.Result[offset.Stored]{Value: stored})
+		}
+	}
+	r := look(t, w, inspect.Ask{Groups: []string{"billing"}, Topics: []string{"orders"}, At: at})
+	o := repair.Options{Target: offset.Target{Kind: offset.ToTime, Time: at}}
+	p, err := repair.Make(r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "With --rewind-only: orders:1-4 to the log start, orders:0 unchanged, SKIPS 0."
+	if out := string(planned(t, p, planOptions())); !strings.Contains(out, want) {
+		t.Errorf("want %q in\n%s", want, out)
+	}
+	o.RewindOnly = true
+	if p, err = repair.Make(r, o); err != nil || p.Totals().Skips != 0 {
+		t.Errorf("%+v, %v", p.Totals(), err)
+	}
+	for _, it := range p.Groups[0].Items {
+		if stays := it.Action == repair.Keep; stays != (it.Partition.Index == 0) || !stays && it.To.Next != 10 {
+			t.Errorf("%+v", it)
+		}
+	}
 }
 
 func set(n int64) offset.Stored { return offset.Stored{State: offset.Set, Next: n} }
