@@ -243,7 +243,7 @@ func runHistory(ctx context.Context, f *factory, filter repair.Filter, format st
 		return err
 	}
 	for _, g := range gaps {
-		complain(f.sys, g, exitIncomplete)
+		f.complain(g, exitIncomplete)
 	}
 	if err := render.History(f.sys.Out, es, render.HistoryOptions{Format: format, Now: f.sys.Now(), Width: f.sys.Width, Journal: j.Name()}); err != nil {
 		return err

@@ -117,6 +117,7 @@ func runCopy(ctx context.Context, f *factory, o *copyOptions) error {
 			return err
 		}
 		x.origin = f.origin(x.place, o.write.reason)
+		f.target = o.to
 	}
 	x.clamp = o.clamp
 	from, fromBroker, err := o.source(ctx, f)

@@ -25,6 +25,7 @@ type factory struct {
 	sys    *IO
 	global global
 	args   []string // as typed
+	target string   // the store that a copy's --to names: it is what an undo of it needs
 
 	mu         sync.Mutex // -v prints from many goroutines; completion opens in one
 	loaded     *config.Settings

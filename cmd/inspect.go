@@ -348,7 +348,7 @@ func (l *looking) watch(ctx context.Context) error {
 			return ended(exitOK)
 		}
 		if err != nil {
-			complain(l.f.sys, err, exitIncomplete)
+			l.f.complain(err, exitIncomplete)
 		} else {
 			frames = append(frames, r)
 			if len(frames) > 1 && frames[len(frames)-1].Survey.Taken.Sub(frames[1].Survey.Taken) > time.Minute {

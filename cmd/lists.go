@@ -50,7 +50,7 @@ func runTopics(ctx context.Context, f *factory, sel *selection, internal bool, f
 	f.remember(t)
 	code := exitOK
 	for _, g := range t.Gaps {
-		complain(f.sys, g, exitIncomplete)
+		f.complain(g, exitIncomplete)
 		if errors.Is(g, offset.ErrNoLeader) {
 			code = exitIncomplete
 		}
@@ -62,7 +62,7 @@ func runTopics(ctx context.Context, f *factory, sel *selection, internal bool, f
 	var infos []offset.LogInfo
 	for _, tp := range t.Topics {
 		if tp.Err != nil {
-			complain(f.sys, tp.Err, exitIncomplete)
+			f.complain(tp.Err, exitIncomplete)
 			code = max(code, exitCode(tp.Err, 0))
 		}
 		for _, l := range tp.Logs {
@@ -179,7 +179,7 @@ func runGroups(ctx context.Context, f *factory, format string) error {
 	}
 	code := exitOK
 	for _, g := range gaps {
-		complain(f.sys, g, exitIncomplete)
+		f.complain(g, exitIncomplete)
 		code = exitIncomplete
 	}
 	if format == "json" {

@@ -78,7 +78,7 @@ func runPeek(ctx context.Context, f *factory, at []offset.Position, count int, f
 			if len(at) == 1 {
 				return err
 			}
-			complain(f.sys, err, exitIncomplete)
+			f.complain(err, exitIncomplete)
 			failed = ended(max(exitIncomplete, exitCode(failed, 0), exitCode(err, 0)))
 		}
 	}

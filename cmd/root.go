@@ -48,21 +48,21 @@ func Run(ctx context.Context, sys *IO, args []string) int {
 	err := root.ExecuteContext(ctx)
 	code := exitCode(err, int(caught.Load()))
 	if err != nil && err.Error() != "" {
-		complain(sys, err, code)
+		f.complain(err, code)
 	}
 	return code
 }
 
 // complain writes an error: a refusal with all that speaks against the write, anything else in one sentence.
-func complain(sys *IO, err error, code int) {
+func (f *factory) complain(err error, code int) {
 	var no *repair.Refused
 	switch {
 	case code == exitInterrupted || code == exitTerminated:
-		fmt.Fprintln(sys.Err, "offsetctl: interrupted:", strings.TrimSuffix(err.Error(), ": "+context.Canceled.Error()))
+		fmt.Fprintln(f.sys.Err, "offsetctl: interrupted:", strings.TrimSuffix(err.Error(), ": "+context.Canceled.Error()))
 	case errors.As(err, &no):
-		render.Refused(sys.Err, no, code)
+		render.Refused(f.sys.Err, no, code, f.program())
 	default:
-		fmt.Fprintln(sys.Err, "offsetctl:", err)
+		fmt.Fprintln(f.sys.Err, "offsetctl:", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -147,8 +148,8 @@ func (f *factory) program() string {
 	if g.broker != "" {
 		out = append(out, "--broker", f.shown(g.broker))
 	}
-	if g.store != "" {
-		out = append(out, "--store", f.shown(g.store))
+	if store := cmp.Or(f.target, g.store); store != "" {
+		out = append(out, "--store", f.shown(store))
 	}
 	if g.isolation != "read-committed" {
 		out = append(out, "--isolation", g.isolation)

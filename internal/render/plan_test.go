@@ -86,6 +86,14 @@ func TestPlanRefused(t *testing.T) {
 	if err := json.Unmarshal(planned(t, p, o), &d); err != nil || len(d.Refused) != 1 || len(d.Refused[0].Repairs) != 2 {
 		t.Errorf("%+v, %v", d, err)
 	}
+	var no *repair.Refused
+	var said bytes.Buffer
+	if errors.As(refusal, &no) {
+		Refused(&said, no, 4, "offsetctl --store sqlite:job.db")
+	}
+	if !strings.Contains(said.String(), "  offsetctl --store sqlite:job.db reset -g billing -t refunds:0 --to-earliest\n") {
+		t.Errorf("a command that means another store: %s", &said)
+	}
 }
 
 func TestPlanWithManyRows(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 // maxReasons is how many reasons of one kind are written out; a refusal over a thousand partitions must not scroll away.
 const maxReasons = 8
 
-// Refused writes why nothing was written: each reason once, its details, and the next step once for all that share it.
-func Refused(w io.Writer, no *repair.Refused, code int) {
+// Refused writes why nothing was written: each reason once, its details, and the next step once for all that share it. program is
+// what stands before a repair's arguments: "offsetctl --context prod-eu".
+func Refused(w io.Writer, no *repair.Refused, code int, program string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "refused, nothing written (exit %d):", code)
 	if len(no.Reasons) == 1 {
@@ -31,7 +32,7 @@ func Refused(w io.Writer, no *repair.Refused, code int) {
 			fmt.Fprintf(&b, "  %s\n", d)
 		}
 		for _, x := range r.Repairs {
-			fmt.Fprintf(&b, "  %s %s  offsetctl %s\n", x.Effect, Number(x.Count), Command(x.Args))
+			fmt.Fprintf(&b, "  %s %s  %s %s\n", x.Effect, Number(x.Count), program, Command(x.Args))
 		}
 		if last := i == len(no.Reasons)-1 || no.Reasons[i+1].Next != r.Next; last && r.Next != "" {
 			next(&b, r.Next)
