@@ -31,11 +31,11 @@ type setting struct {
 func Parse(s string, forms []Form) (Address, error) {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" {
-		return Address{}, fmt.Errorf("%q is no address: it has no scheme (known: %s)", redactText(s), schemes(forms))
+		return Address{}, fmt.Errorf("%q is no address: it has no scheme%s", redactText(s), known(forms))
 	}
 	i := slices.IndexFunc(forms, func(f Form) bool { return slices.Contains(f.Schemes, strings.ToLower(scheme)) })
 	if i < 0 {
-		return Address{}, fmt.Errorf("unknown scheme %q (known: %s)", redactText(scheme), schemes(forms))
+		return Address{}, fmt.Errorf("unknown scheme %q%s", redactText(scheme), known(forms))
 	}
 	a := Address{Scheme: forms[i].Schemes[0], form: forms[i]}
 	rest, query, _ := strings.Cut(rest, "?")
@@ -53,13 +53,15 @@ func Parse(s string, forms []Form) (Address, error) {
 	return a, nil
 }
 
-func schemes(forms []Form) string {
+// known tells the schemes, and how an address of the first one looks without its options.
+func known(forms []Form) string {
 	var all []string
 	for _, f := range forms {
 		all = append(all, f.Schemes[0])
 	}
 	slices.Sort(all)
-	return strings.Join(all, ", ")
+	like, _, _ := strings.Cut(forms[0].Example, "?")
+	return fmt.Sprintf(" (known: %s); an address looks like %s", strings.Join(all, ", "), like)
 }
 
 func (a *Address) parsePath(s string) (err error) {

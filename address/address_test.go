@@ -37,6 +37,8 @@ func TestRefused(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                           "no scheme",
 		"nats://h":                   "unknown scheme",
+		"localhost":                  "has no scheme (known: kafka, postgres, sqlite); an address looks like kafka://h1:9092,h2:9092",
+		"localhost:9092":             "unknown scheme \"localhost\" (known: kafka, postgres, sqlite); an address looks like kafka://",
 		"kafka:h":                    "// is missing",
 		"kafka://":                   "a host is missing",
 		"kafka://h,":                 "a host is missing",

@@ -76,7 +76,7 @@ to the log start; past the log end, made again and unusable positions need --on-
 	p.Int64Var(&o.ifStored, "if-stored", 0, "only if exactly this is stored in every selected partition")
 	p.StringVar(&o.onTail, "on-tail-overflow", "", "with --repair: earliest or latest for positions past the log end")
 	p.StringVar(&o.onInvalid, "on-invalid", "", "with --repair: earliest or latest for what is no position")
-	p.BoolVar(&o.prune, "prune", false, "also delete positions of partitions that do not exist, where the store can")
+	p.BoolVar(&o.prune, "prune", false, "with --repair: also delete positions of partitions that do not exist, where the store can")
 	p.BoolVar(&o.clamp, "clamp", false, "move a given number outside the log to its nearer end")
 	p.BoolVar(&o.rewind, "rewind-only", false, "never forward: the earlier of stored and target")
 	p.StringVar(&o.write.planOut, "plan-out", "", "save the plan to FILE and write nothing else")
@@ -114,8 +114,8 @@ func (o *resetOptions) parse(f *factory, c *cobra.Command) (err error) {
 		}
 		o.opts.IfStored = &o.ifStored
 	}
-	if !o.mend && (o.onTail != "" || o.onInvalid != "") {
-		return usagef("--on-tail-overflow and --on-invalid belong to --repair")
+	if !o.mend && (o.onTail != "" || o.onInvalid != "" || o.prune) {
+		return usagef("--on-tail-overflow, --on-invalid and --prune belong to --repair")
 	}
 	if o.opts.OnTail, err = choice("--on-tail-overflow", o.onTail); err != nil {
 		return err

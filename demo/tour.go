@@ -12,7 +12,7 @@ func Tour() []Step {
 	return []Step{
 		{"Every group of the cluster, the worst next to your prompt. What could not be measured is unknown, never zero: exit 3.",
 			args("inspect", "-A"), 3},
-		{"One group in detail: every fault a Kafka group can have, what a restart would do, and the command that repairs it.",
+		{"One group in detail: what is wrong with each partition, what a restart would do, and the command that repairs it.",
 			args("inspect", "-g", "billing"), 1},
 		{"What would a repair do? It moves only what is broken and only where the right place is beyond doubt.",
 			args("reset", "-g", "billing", "-t", "orders", "--repair", "--dry-run"), 0},
@@ -22,7 +22,7 @@ func Tour() []Step {
 		{"Past the log end nobody can tell where to go on, so --repair refuses and names the choices with their cost.",
 			args("reset", "-g", "billing", "-t", "refunds", "--repair", "--yes"), 4},
 		{"You choose.", args("reset", "-g", "billing", "-t", "refunds", "--to-earliest", "--yes"), 0},
-		{"Replaying since a time must not skip anything by the way: orders:3 would jump over unread records. Refused.",
+		{"Replaying since a time must not skip anything by the way: orders:1 and orders:3 would jump over unread records. Refused.",
 			args("reset", "-g", "billing", "-t", "orders:0-3", "--to-time", "-2h", "--yes"), 4},
 		{"The same, never forward.", args("reset", "-g", "billing", "-t", "orders:0-3", "--to-time", "-2h", "--rewind-only", "--yes"), 0},
 		{"A live group is refused, with its members and hosts: Kafka takes no outside commit, and nothing can force it.",

@@ -33,7 +33,7 @@ type World struct {
 func Start(ctx context.Context, dir string, now time.Time) (*World, error) {
 	// A cluster whose id is the same each time: journals and stores are bound to it.
 	c, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.ClusterID("offsetctl-demo"),
-		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0", "transaction.max.timeout.ms": "86400000"}))
 	if err != nil {
 		return nil, fmt.Errorf("the embedded broker does not start: %w", err)
 	}
@@ -173,7 +173,8 @@ func (w *World) groups(ctx context.Context) error {
 
 // transaction leaves records at the end of orders:2 that a read-committed reader may not see yet.
 func (w *World) transaction(ctx context.Context) error {
-	c, err := kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.TransactionalID("demo"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.TransactionalID("demo"),
+		kgo.TransactionTimeout(24*time.Hour), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		return err
 	}

@@ -118,6 +118,9 @@ func (f File) check() error {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 			return fmt.Errorf("context %q: a name has no blanks", name)
 		}
+		if t := f.Contexts[name].Limits.Timeout; t != nil && *t == 0 {
+			return fmt.Errorf("context %s: a timeout of 0 leaves no time for anything: write 30s or 2m", name)
+		}
 		j := f.Contexts[name].Journal
 		if j != "" && !strings.Contains(j, ":") && !strings.HasPrefix(j, "~/") && !filepath.IsAbs(j) {
 			return fmt.Errorf("context %s: journal %s depends on the working directory; write it from / or ~/ on", name, j)
