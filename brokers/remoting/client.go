@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -212,7 +213,7 @@ func (c *Client) dial(ctx context.Context, addr string) (net.Conn, Stage, error)
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, StageConnect, cause(ctx, err)
+		return nil, StageConnect, cause(ctx, bare(err))
 	}
 	if c.o.TLS == nil {
 		return nc, StageConnect, nil
@@ -227,6 +228,19 @@ func (c *Client) dial(ctx context.Context, addr string) (net.Conn, Stage, error)
 		return nil, StageTLS, cause(ctx, err)
 	}
 	return tc, StageTLS, nil
+}
+
+// bare leaves out what a TransportError says by itself: that an address was dialled, and which.
+func bare(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		err = call.Err
+	}
+	return err
 }
 
 func cause(ctx context.Context, err error) error {

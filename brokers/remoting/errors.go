@@ -90,5 +90,5 @@ func MayHaveArrived(err error) bool {
 // Wrapped when something else answers where a name server was expected.
 var (
 	ErrNoNameServer = errors.New("this is no name server: a RocketMQ broker or a RocketMQ 5 proxy answers here")
-	errProxy        = fmt.Errorf("this is a RocketMQ 5 proxy: %w", ErrNoNameServer)
+	errProxy        = offset.As(ErrNoNameServer, errors.New("this is a RocketMQ 5 proxy and no name server"))
 )

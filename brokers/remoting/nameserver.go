@@ -56,18 +56,10 @@ func (c *Client) askNameServer(ctx context.Context, addr string, r Request) (*Co
 		other = ErrNoNameServer
 	}
 	if other != nil {
-		return nil, fmt.Errorf("%s: %w; give the address of a name server, usually with port 9876: %w", addr, other, errAddress)
+		return nil, offset.As(offset.ErrConfig, fmt.Errorf("%s: %w; give the address of a name server, usually with port 9876", addr, other))
 	}
 	return a, err
 }
-
-// errAddress makes an error one of the address, without more words.
-var errAddress error = addressError{}
-
-type addressError struct{}
-
-func (addressError) Error() string        { return "the address has to be changed" }
-func (addressError) Is(target error) bool { return target == offset.ErrConfig }
 
 // Route asks a name server for a topic. A topic that it does not know is an *Error with TopicNotExist.
 func (c *Client) Route(ctx context.Context, addr, topic string) (Route, error) {

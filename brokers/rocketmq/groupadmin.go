@@ -2,7 +2,6 @@ package rocketmq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -35,7 +34,7 @@ func (s store) DeleteGroup(ctx context.Context, group string, _ []offset.Change)
 
 func (s store) delete(ctx context.Context, group string) error {
 	masters, gaps, err := s.allMasters(ctx)
-	if err := errors.Join(append(gaps, err)...); err != nil {
+	if err := joined(append(gaps, err)...); err != nil {
 		return err
 	}
 	on, err := s.online(ctx, masters, group)
@@ -51,7 +50,7 @@ func (s store) delete(ctx context.Context, group string) error {
 // onEvery does something on every master. None of them may be missing.
 func (s store) onEvery(ctx context.Context, f func(remoting.Broker) error) error {
 	masters, gaps, err := s.allMasters(ctx)
-	if err := errors.Join(append(gaps, err)...); err != nil {
+	if err := joined(append(gaps, err)...); err != nil {
 		return err
 	}
 	errs := make([]error, len(masters))
@@ -60,5 +59,5 @@ func (s store) onEvery(ctx context.Context, f func(remoting.Broker) error) error
 			errs[i] = fmt.Errorf("on %s: %w", masters[i].Name, errs[i])
 		}
 	})
-	return errors.Join(errs...)
+	return joined(errs...)
 }

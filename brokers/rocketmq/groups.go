@@ -23,7 +23,7 @@ func (c *Cluster) Groups(ctx context.Context) ([]offset.Group, []error, error) {
 	found := make([]map[string]bool, len(masters))
 	errs := make([]error, len(masters))
 	each(len(masters), func(i int) { found[i], errs[i] = c.groupsOn(ctx, masters[i]) })
-	if err := errors.Join(errs...); err != nil && !slices.Contains(errs, nil) {
+	if err := joined(errs...); err != nil && !slices.Contains(errs, nil) {
 		return nil, gaps, err
 	}
 	names := map[string]bool{}
@@ -107,7 +107,7 @@ func (c *Cluster) online(ctx context.Context, masters []remoting.Broker, group s
 		}
 	}
 	slices.SortFunc(on.clients, func(a, b connected) int { return strings.Compare(a.ID, b.ID) })
-	return on, errors.Join(errs...)
+	return on, joined(errs...)
 }
 
 // kindOf is how the client of the latest heartbeat consumes.
@@ -160,13 +160,13 @@ func (c *Cluster) Describe(ctx context.Context, groups []string) []offset.Result
 	c.startTogether(ctx)
 	masters, gaps, err := c.knownMasters(ctx)
 	if err == nil {
-		err = errors.Join(gaps...)
+		err = joined(gaps...)
 	}
 	each(len(groups), func(i int) {
 		g := &out[i].Value
 		g.Name = groups[i]
 		on, failed := c.online(ctx, masters, groups[i])
-		if failed = errors.Join(err, failed); failed != nil && len(on.clients) == 0 {
+		if failed = joined(err, failed); failed != nil && len(on.clients) == 0 {
 			out[i].Err = fmt.Errorf("group %s: %w", groups[i], failed)
 			return
 		}
@@ -216,8 +216,8 @@ func (c *Cluster) emptyOrMissing(ctx context.Context, masters []remoting.Broker,
 	switch {
 	case slices.Contains(there, true):
 		return offset.Empty, nil
-	case errors.Join(errs...) != nil:
-		return offset.PhaseUnknown, errors.Join(errs...)
+	case joined(errs...) != nil:
+		return offset.PhaseUnknown, joined(errs...)
 	}
 	return offset.Missing, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/offsetctl/offsetctl/brokers/remoting"
 	"github.com/offsetctl/offsetctl/offset"
@@ -46,7 +47,7 @@ func (c *Cluster) askNameServers(ctx context.Context, ask func(addr string) erro
 	case len(failed) == 1:
 		return fmt.Errorf("the name server did not answer: %w", failed[0])
 	}
-	return fmt.Errorf("none of %d name servers answered: %w", len(failed), errors.Join(failed...))
+	return fmt.Errorf("none of %d name servers answered: %w", len(failed), joined(failed...))
 }
 
 // route asks for a topic's route and remembers it.
@@ -177,6 +178,30 @@ type kind struct {
 
 func (k kind) Error() string        { return k.text }
 func (k kind) Is(target error) bool { return target == k.is }
+
+// joined is errors.Join in one line.
+func joined(errs ...error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return several(errs)
+}
+
+type several []error
+
+func (s several) Error() string {
+	texts := make([]string, len(s))
+	for i, err := range s {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (s several) Unwrap() []error { return s }
 
 // asked makes an error of a broker name the address under which the name servers told to find it.
 func asked(b remoting.Broker, err error) error {

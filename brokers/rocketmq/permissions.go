@@ -45,7 +45,7 @@ func (s store) Permissions(ctx context.Context, group string, topics []string, w
 			get.Err = asked(b, err)
 		}
 		may, err := s.client.MaySubscribe(ctx, b, group)
-		sub.Granted, sub.Err = sub.Granted && may, errors.Join(sub.Err, err)
+		sub.Granted, sub.Err = sub.Granted && may, joined(sub.Err, err)
 	}
 	if out = append(out, get); write {
 		out = append(out, sub)
@@ -71,7 +71,7 @@ func (s store) onEach(ctx context.Context, topic string, masters map[string]remo
 	if slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, offset.ErrDenied) }) {
 		return false, nil
 	}
-	err = errors.Join(errs...)
+	err = joined(errs...)
 	return err == nil, err
 }
 

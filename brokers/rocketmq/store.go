@@ -2,7 +2,6 @@ package rocketmq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,7 +60,7 @@ func (s store) Groups(ctx context.Context) ([]string, []error, error) {
 			errs[i] = fmt.Errorf("groups of %s: %w", masters[i].Name, asked(masters[i], errs[i]))
 		}
 	})
-	if err := errors.Join(errs...); err != nil && !slices.Contains(errs, nil) {
+	if err := joined(errs...); err != nil && !slices.Contains(errs, nil) {
 		return nil, gaps, err
 	}
 	names := map[string]bool{}
