@@ -1,6 +1,10 @@
 package hbase
 
-import "github.com/offsetctl/offsetctl/stores/hbase/hrpc"
+import (
+	"time"
+
+	"github.com/offsetctl/offsetctl/stores/hbase/hrpc"
+)
 
 // mutation is one call: what the cells shall be, if all are as they were read.
 func (r *rowWrite) mutation(s *Store, cells []*cellWrite) hrpc.Mutation {
@@ -14,6 +18,7 @@ func (r *rowWrite) mutation(s *Store, cells []*cellWrite) hrpc.Mutation {
 		if c.put == nil {
 			// Up to the timestamp that was read: without it a cell whose timestamp lies in the future would stay.
 			m.Delete = append(m.Delete, hrpc.Cell{Qualifier: c.qualifier, Time: c.now.Time})
+			c.marker = c.now.Time
 			continue
 		}
 		m.Put = append(m.Put, hrpc.Cell{Qualifier: c.qualifier, Value: c.put})
@@ -43,4 +48,15 @@ func (r *rowWrite) setTimes(s *Store, cells []*cellWrite, m *hrpc.Mutation) {
 			put.Time = now
 		}
 	}
+}
+
+// deletesFresh tells of a cell that is to go and was written just now: the marker would hide what another program writes in the
+// rest of that millisecond.
+func (r *rowWrite) deletesFresh(now time.Time) bool {
+	for _, c := range r.open() {
+		if c.put == nil && c.now != nil && now.Sub(time.UnixMilli(c.now.Time)).Abs() <= markerPause {
+			return true
+		}
+	}
+	return false
 }

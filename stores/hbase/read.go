@@ -164,13 +164,25 @@ func (s *Store) others(a *offset.Answer, q offset.Query, r topicRow) {
 
 // list reads a whole group. A scan that came to its end proves absence as well as a question by name.
 func (s *Store) list(ctx context.Context, q offset.Query) offset.Answer {
-	prefix, err := s.layout.row(q.Group, "x")
+	rows, unclear, err := s.rows(ctx, q)
 	if err != nil {
 		return failed(q, err)
 	}
+	a := s.answer(q, rows)
+	if len(unclear) > 0 {
+		a.Gaps = append(a.Gaps, fmt.Errorf("%d rows, such as %q, may be of this group or of one with | in its name: name the topic to read them", len(unclear), unclear[0]))
+	}
+	return a
+}
+
+// rows scans a group's rows, sorted by topic. Those that may be of another group as well are unclear, unless the query expects
+// their topic.
+func (s *Store) rows(ctx context.Context, q offset.Query) (rows []topicRow, unclear []string, err error) {
+	prefix, err := s.layout.row(q.Group, "x")
+	if err != nil {
+		return nil, nil, err
+	}
 	prefix = prefix[:len(prefix)-1]
-	var rows []topicRow
-	var unclear []string
 	err = s.client.Scan(ctx, prefix, after(prefix), false, func(r hrpc.Row) error {
 		topic, ok := s.layout.topicOf(q.Group, r.Key)
 		if !ok {
@@ -183,15 +195,8 @@ func (s *Store) list(ctx context.Context, q offset.Query) offset.Answer {
 		rows = append(rows, topicRow{topic: topic, view: view(r, topic)})
 		return nil
 	})
-	if err != nil {
-		return failed(q, err)
-	}
 	slices.SortFunc(rows, func(a, b topicRow) int { return strings.Compare(a.topic, b.topic) })
-	a := s.answer(q, rows)
-	if len(unclear) > 0 {
-		a.Gaps = append(a.Gaps, fmt.Errorf("%d rows, such as %q, may be of this group or of one with | in its name: name the topic to read them", len(unclear), unclear[0]))
-	}
-	return a
+	return rows, unclear, err
 }
 
 // expectedTopic finds a topic with | in its name that is asked for by name.

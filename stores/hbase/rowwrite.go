@@ -30,6 +30,7 @@ type cellWrite struct {
 	put       []byte     // nil: it shall be absent
 	now       *hrpc.Cell // as it was read last; nil: not there
 	empty     bool       // the last call went into an empty cell
+	marker    int64      // the timestamp that was deleted up to
 	attempt   attempt    // what came of the last call
 	unsure    bool       // an earlier call may still be carried out
 	settled   bool       // out has the answer
@@ -83,7 +84,25 @@ func (c *cellWrite) moved(s *Store) {
 func (c *cellWrite) succeed(s *Store) {
 	c.settled = true
 	c.out.Value, c.out.Err = s.stored(c.now), nil
+	c.out.Value.Note = c.note(s)
 }
+
+// note tells that readers will not see what a job writes there for a while: HBase shows the newest timestamp, and a marker hides
+// all up to its own.
+func (c *cellWrite) note(s *Store) string {
+	at, what := c.marker, "deleted cell"
+	if c.now != nil {
+		at, what = c.now.Time, "cell"
+	}
+	when := time.UnixMilli(at).UTC()
+	if when.Sub(s.now()) < skew {
+		return ""
+	}
+	return fmt.Sprintf("the %s's timestamp, %s, lies in the future: what a job writes there before then is not seen", what, when.Format(time.RFC3339))
+}
+
+// skew is how far clocks differ without a word.
+const skew = time.Minute
 
 // overtaken answers a write that went through, and another one came after it. The answer is ours all the same: with the other's
 // version the caller would overwrite, next time, what it has never seen.

@@ -79,9 +79,12 @@ func TestFutureCell(t *testing.T) {
 		s := g.store(t)
 		p := offset.Partition{Topic: "orders"}
 		g.put(t, "g|orders", "0", "5|9", inAnHour())
-		write(t, s, "g", change(p, read(t, s, "g", p)[0], 3))
-		if now := read(t, s, "g", p)[0]; now.Next != 3 {
-			t.Errorf("%+v", now)
+		r := s.Write(t.Context(), "g", []offset.Change{change(p, read(t, s, "g", p)[0], 3)})[0]
+		if now := read(t, s, "g", p)[0]; r.Err != nil || now.Next != 3 {
+			t.Errorf("%+v, %v", now, r.Err)
+		}
+		if !strings.Contains(r.Value.Note, "the cell's timestamp") {
+			t.Errorf("what the job writes now is hidden, and the store says %q", r.Value.Note)
 		}
 	})
 }
@@ -124,11 +127,14 @@ func TestDeleteFutureCell(t *testing.T) {
 		g.put(t, "g|orders", "1", "5|9", 0)
 		was := read(t, s, "g", ps...)
 		gone := offset.Stored{State: offset.Absent}
-		write(t, s, "g", offset.Change{Partition: ps[0], From: was[0], To: gone}, offset.Change{Partition: ps[1], From: was[1], To: gone})
+		r := s.Write(t.Context(), "g", []offset.Change{{Partition: ps[0], From: was[0], To: gone}, {Partition: ps[1], From: was[1], To: gone}})
 		for i, now := range read(t, s, "g", ps...) {
-			if now.State != offset.Absent {
-				t.Errorf("%s is %s", ps[i], now.State)
+			if r[i].Err != nil || now.State != offset.Absent {
+				t.Errorf("%s is %s, %v", ps[i], now.State, r[i].Err)
 			}
+		}
+		if !strings.Contains(r[0].Value.Note, "the deleted cell's timestamp") || r[1].Value.Note != "" {
+			t.Errorf("%q, %q", r[0].Value.Note, r[1].Value.Note)
 		}
 	})
 }
@@ -171,6 +177,22 @@ func TestPutInTheMillisecondOfADelete(t *testing.T) {
 		if now, _, _ := c.Value("app|g|orders", "0"); now != "5|5" || waited != 1 {
 			t.Errorf("HBase %s: %q is there after %d pauses", version, now, waited)
 		}
+	}
+}
+
+// A marker over a cell of this very millisecond would hide what a job writes in the rest of it.
+func TestDeleteInTheMillisecondOfAPut(t *testing.T) {
+	clock := int64(1_000_000)
+	c := hbasetest.Start(t, hbasetest.Options{Now: func() int64 { return clock }})
+	s := on(t, c, "")
+	s.now = func() time.Time { return time.UnixMilli(clock) }
+	s.pause = func(context.Context, time.Duration) { clock++ }
+	c.Put("app|g|orders", "0", "1|1", clock)
+	p := offset.Partition{Topic: "orders"}
+	write(t, s, "g", offset.Change{Partition: p, From: read(t, s, "g", p)[0], To: offset.Stored{State: offset.Absent}})
+	c.Put("app|g|orders", "0", "9|9", clock)
+	if now, _, _ := c.Value("app|g|orders", "0"); now != "9|9" {
+		t.Errorf("the job's write is hidden: %q", now)
 	}
 }
 

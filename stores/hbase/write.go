@@ -16,8 +16,8 @@ const (
 	// maxRounds: a write, and two cures of what it left.
 	maxRounds = 3
 	lookTime  = 5 * time.Second
-	// markerPause outlives the millisecond that a delete marker shares with a put, and hides it; the second is for clocks
-	// that differ a little.
+	// markerPause outlives the millisecond that a delete marker shares with a put, and hides it; longPause is for clocks that
+	// differ a little.
 	markerPause = 5 * time.Millisecond
 	longPause   = 20 * markerPause
 )
@@ -75,12 +75,12 @@ func keysOf(rows []*rowWrite) (keys [][]byte) {
 
 // send makes one attempt at each row, all of them under way together.
 func (s *Store) send(ctx context.Context, rows []*rowWrite, round int) {
-	if slices.ContainsFunc(rows, func(r *rowWrite) bool { return r.hidden }) {
-		if round == 1 {
-			s.pause(ctx, markerPause)
-		} else {
-			s.pause(ctx, longPause)
-		}
+	now := s.now()
+	switch hidden := slices.ContainsFunc(rows, func(r *rowWrite) bool { return r.hidden }); {
+	case hidden && round > 1:
+		s.pause(ctx, longPause)
+	case hidden, slices.ContainsFunc(rows, func(r *rowWrite) bool { return r.deletesFresh(now) }):
+		s.pause(ctx, markerPause)
 	}
 	var wg sync.WaitGroup
 	for _, r := range rows {
