@@ -315,7 +315,8 @@ func TestRocketMQStaticTopic(t *testing.T) {
 	a.Fill("orders", 0, 0, 20, time.Now())
 	a.SetOffset("g", "orders", 0, 5)
 	a.Static("orders")
-	r.run("inspect", "-g", "g", "-t", "orders@broker-a").says(`orders@broker-a`)
+	a.SetOffset("g", "orders", 1, 0) // it has two logical queues
+	r.exits(0, "inspect", "-g", "g", "-t", "orders@broker-a").says(`@broker-a +0 +5 +0 +20 +15 +ok`, `@broker-a +1 +0 +0 +0 +0 +ok`)
 	r.exits(4, "reset", "-g", "g", "-t", "orders@broker-a", "--to-earliest", "--yes").says("static topic")
 	r.stored(a, "orders", 0, 5)
 }
