@@ -217,6 +217,11 @@ func (x *writing) check(ctx context.Context, p *repair.Plan) error {
 	if err := x.stands(ctx, p, p.Seen()); err != nil {
 		return err
 	}
+	if !x.place.own { // a broker's objections are asked for once, just before the write
+		if err := repair.Objections(ctx, x.place.Store, p, x.w.allowed()); err != nil {
+			return err
+		}
+	}
 	x.overruled(ctx, p)
 	return nil
 }

@@ -63,7 +63,7 @@ func (r *Run) Apply(ctx context.Context, p *Plan) (*Applied, error) {
 	if err := a.idle(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.objections(ctx); err != nil {
+	if err := Objections(ctx, a.Store, a.plan, a.Allowed); err != nil {
 		return nil, err
 	}
 	if err := a.begin(ctx); err != nil {
@@ -207,17 +207,18 @@ func errUnanswered(err error) error {
 	return nil
 }
 
-// objections asks the store what speaks against the write.
-func (a *applying) objections(ctx context.Context) error {
-	guard, ok := a.Store.(offset.Guarded)
+// Objections asks a store what it knows to speak against p, before anything is written. The error is a *Refused.
+func Objections(ctx context.Context, s offset.Store, p *Plan, allowed Allowed) error {
+	guard, ok := s.(offset.Guarded)
 	if !ok {
 		return nil
 	}
+	whole := s.Caps().Whole
 	var reasons []Reason
-	for i := range a.plan.Groups {
-		g := &a.plan.Groups[i]
-		for _, o := range guard.Guard(ctx, g.Name, g.changes(a.caps.Whole)) {
-			if o.Allow != "" && a.Allowed.Has(o.Allow) {
+	for i := range p.Groups {
+		g := &p.Groups[i]
+		for _, o := range guard.Guard(ctx, g.Name, g.changes(whole)) {
+			if o.Allow != "" && allowed.Has(o.Allow) {
 				continue
 			}
 			r := Reason{Cause: CauseObjection, Group: g.Name, Text: o.Text, Allow: o.Allow}

@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,42 +94,6 @@ func TestRocketMQTopicsChange(t *testing.T) {
 	})
 }
 
-// BR-22 and BR-31: a live group is refused, or watched until its client has moved; different tags lose messages.
-func TestRocketMQLiveGroup(t *testing.T) {
-	everyRocket(t, func(t *testing.T, r *rocket) {
-		topic, group := r.Topic("live", 1, "broker-a"), r.Group("live")
-		q := queue(topic, "broker-a", 0)
-		r.Produce(q, 20, "x", "A")
-		var seen atomic.Int64
-		stop := r.Consume(group, topic, "A", &seen)
-		rockets.Eventually(t, time.Minute, func() string {
-			if n, _ := r.Stored(group, q); n != 20 {
-				return fmt.Sprint("the consumer is at ", n)
-			}
-			return ""
-		})
-		r.exits(4, "reset", "-g", group, "-t", topic, "--to-earliest", "--yes").says("is live, push, 1 member", "--allow-live")
-		r.at(group, q, 20)
-		before := seen.Load()
-		r.exits(0, "reset", "-g", group, "-t", topic, "--to-earliest", "--yes", "--allow-live").says("written 1 of 1")
-		rockets.Eventually(t, 30*time.Second, func() string {
-			if n := seen.Load() - before; n < 20 {
-				return fmt.Sprintf("called written, and %d of 20 messages were read again", n)
-			}
-			return ""
-		})
-		other := r.Consume(group, topic, "B", &seen)
-		rockets.Eventually(t, 2*time.Minute, func() string {
-			if s := r.run("inspect", "-g", group, "-t", topic); s.code != 1 || !strings.Contains(s.out, "mixed-subscriptions") {
-				return s.String()
-			}
-			return ""
-		})
-		stop()
-		other()
-	})
-}
-
 // A group that a broker of 5.x does not know is made only when that was asked for.
 func TestRocketMQUnknownGroup(t *testing.T) {
 	everyRocket(t, func(t *testing.T, r *rocket) {
@@ -148,38 +110,31 @@ func TestRocketMQUnknownGroup(t *testing.T) {
 	})
 }
 
-// BR-01 and BR-29 with brokers that can be broken: expired files, a broker that is missing and comes back.
-func TestRocketMQFaults(t *testing.T) {
+// Head overflow for real: files expire, also of a queue whose start 4.9 goes on telling. Repaired, and taken back. It is the last
+// test on these brokers, because they look for expired files only when they have been up for a minute.
+func TestRocketMQExpiredFiles(t *testing.T) {
 	for _, name := range []string{"rocketmq49", "rocketmq55"} {
 		t.Run(name, func(t *testing.T) {
-			s := testservers.NeedOwn(t, name)
-			r := rocketAt(t, s, "?brokers=broker-a,broker-b&timeout=3s")
-			topic, group := r.Topic("old", 1, "broker-a", "broker-b"), r.Group("old")
-			a, b := queue(topic, "broker-a", 0), queue(topic, "broker-b", 0)
-			r.Produce(a, 1103, strings.Repeat("x", 4000), "")
-			r.Produce(b, 10, "x", "")
-			r.Store(group, a, 5)
-			r.Store(group, b, 5)
-			r.Expire(a)
-			r.exits(1, "inspect", "-g", group, "-t", topic).says(`@broker-a\s+0\s+5\s+[1-9]\d*\s+1103\s+\d+\s+head-overflow`, `@broker-b\s+0\s+5\s+0\s+10\s+5\s+ok`)
-			r.exits(0, "reset", "-g", group, "-t", topic, "--repair", "--yes").says("written 1 of 1")
-			r.exits(0, "inspect", "-g", group, "-t", topic).says(`@broker-a\s+0\s+[1-9]\d*\s.*ok`)
-			r.exits(0, "reset", "-g", group, "-t", topic+"@broker-b", "--to-offset", "3", "--yes", "--wait-durable").says("written 1 of 1")
-
-			s.Kill("broker-b")
-			r.exits(3, "inspect", "-g", group, "-t", topic).says("broker-b", `@broker-a\s+0`)
-			s.Start("broker-b")
-			rockets.Eventually(t, time.Minute, func() string {
-				if s := r.run("inspect", "-g", group, "-t", topic); s.code != 0 {
-					return s.String()
-				}
-				return ""
-			})
-			r.at(group, b, 3) // the reset has waited for the broker's flush
-			s.Pause("broker-b")
-			r.exits(3, "inspect", "-g", group, "-t", topic).says(`@broker-b\s+0.*unknown`, `@broker-a\s+0\s.*ok`)
-			r.exits(4, "reset", "-g", group, "-t", topic, "--to-earliest", "--yes").says("broker-b")
-			s.Resume("broker-b")
+			r := rocketAt(t, testservers.Exclusive(t, name), "")
+			topic, group := r.Topic("old", 2, "broker-a"), r.Group("old")
+			small, large := queue(topic, "broker-a", 0), queue(topic, "broker-a", 1)
+			r.Produce(small, 10, "small", "")
+			r.Produce(large, 1103, strings.Repeat("x", 4000), "") // more than four files of 1 MiB
+			r.Store(group, small, 3)
+			r.Store(group, large, 5)
+			r.exits(0, "inspect", "-g", group, "-t", topic).says("2 partitions: 2 ok")
+			r.Expire(large)
+			r.exits(1, "inspect", "-g", group, "-t", topic).says(`\s1 +5 .*head-overflow +[0-9,]+ before the log start`, `\s0 +3 +10 +10 +0 +head-overflow +7 before the log start`, "already lost", "--repair")
+			r.exits(0, "reset", "-g", group, "-t", topic, "--repair", "--yes").says("written 2 of 2", "--wait-durable")
+			r.at(group, small, 10)
+			rows := r.inspect(group, "-t", topic)
+			if row := rows[topic+":1"]; row.Verdict != "ok" || row.Stored.Next <= 5 {
+				t.Errorf("%+v", row)
+			}
+			r.exits(0, "undo", "--yes")
+			r.at(group, small, 3)
+			r.at(group, large, 5)
+			r.exits(1, "inspect", "-g", group, "-t", topic).says("head-overflow")
 		})
 	}
 }

@@ -17,9 +17,8 @@ func (s *Store) DeletesGroups() error {
 	case !s.group.set():
 		return fmt.Errorf("deleting a group %w: table %s has no column for groups (group=), so that all its rows are one group, whatever it is called",
 			offset.ErrUnsupported, s.table)
-	case !s.keyed:
-		return fmt.Errorf("deleting a group %w: no unique key of table %s would keep a second row out when an undo makes them again; ALTER TABLE %s ADD UNIQUE (%s)",
-			offset.ErrUnsupported, s.table, s.db.QuoteTable(s.table), s.quoted(s.keyColumns()))
+	case s.unmade() != nil:
+		return offset.As(offset.ErrUnsupported, s.unmade())
 	}
 	return nil
 }

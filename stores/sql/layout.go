@@ -21,7 +21,8 @@ type layout struct {
 	broker column // not set: brokers cannot be kept
 	part   column
 	off    column
-	keyed  bool // no two rows for one partition
+	keyed  bool     // no two rows for one partition
+	needs  []string // other columns without which no row can be made
 	number value.Dialect
 	shape  sqldb.Table
 }
@@ -96,6 +97,11 @@ func lay(d sqldb.Dialect, a address.Address, t sqldb.Table, own bool) (layout, e
 		*x.to = column{c, k}
 	}
 	l.keyed = t.UniqueBy(l.keyColumns()...)
+	for _, c := range t.Columns {
+		if !c.Default && !slices.ContainsFunc(l.columns(), func(known string) bool { return strings.EqualFold(known, c.Name) }) {
+			l.needs = append(l.needs, c.Name)
+		}
+	}
 	if own && !l.keyed {
 		return layout{}, fmt.Errorf("%w: table %s has lost its primary key (%s): make it again", offset.ErrConfig, t.Name, strings.Join(l.keyColumns(), ", "))
 	}

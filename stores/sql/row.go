@@ -118,7 +118,7 @@ func fold(rows []row) []row {
 		}
 		r := rows[i]
 		if j > i+1 && r.bad == nil {
-			r = doubled(rows[i:j])
+			r = joined(rows[i:j])
 		}
 		out = append(out, r)
 		i = j
@@ -126,7 +126,7 @@ func fold(rows []row) []row {
 	return out
 }
 
-func doubled(rows []row) row {
+func joined(rows []row) row {
 	var all, versions []string
 	for _, r := range rows {
 		raw := string(r.s.Raw)
@@ -141,7 +141,7 @@ func doubled(rows []row) row {
 	sum := sha256.Sum256([]byte(strings.Join(versions, "\x00")))
 	r := rows[0]
 	r.twice = true
-	r.s = offset.Stored{State: offset.Invalid, Version: offset.Version("rows#" + hex.EncodeToString(sum[:])),
+	r.s = offset.Stored{State: offset.Invalid, Version: offset.Version(doubled + hex.EncodeToString(sum[:])),
 		Raw: fmt.Appendf(nil, "%d rows: %s", len(rows), strings.Join(all, ", "))}
 	return r
 }

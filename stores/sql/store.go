@@ -12,7 +12,7 @@ import (
 	"github.com/offsetctl/offsetctl/offset"
 )
 
-// Store is one table. It also is an offset.Warner, an offset.Permitter and an offset.GroupDeleter.
+// Store is one table. It also is an offset.Warner, an offset.Permitter, an offset.GroupDeleter and an offset.Guarded.
 type Store struct {
 	db  *sqldb.DB
 	env offset.Env
@@ -24,6 +24,7 @@ var (
 	_ offset.Warner       = (*Store)(nil)
 	_ offset.Permitter    = (*Store)(nil)
 	_ offset.GroupDeleter = (*Store)(nil)
+	_ offset.Guarded      = (*Store)(nil)
 )
 
 // Open connects and looks at the table.
@@ -66,7 +67,7 @@ func (s *Store) Caps() offset.Caps {
 	if s.own {
 		return offset.Caps{Atomic: true, Together: offset.PerGroup, Fence: true, Delete: true, Metadata: true, CommitTime: true, Queues: true}
 	}
-	return offset.Caps{Atomic: true, Together: offset.PerGroup, Delete: s.keyed, Queues: s.broker.set()}
+	return offset.Caps{Atomic: true, Together: offset.PerGroup, Delete: s.unmade() == nil, Queues: s.broker.set()}
 }
 
 // Groups lists the groups of the table. A table without a group column is one group, called after the table.
@@ -107,8 +108,12 @@ func (s *Store) Warnings(context.Context) (out []offset.Warning) {
 			"ALTER TABLE "+s.db.QuoteTable(s.table)+" ENGINE=InnoDB")
 	}
 	if !s.keyed {
-		add(fmt.Sprintf("no unique key keeps table %s from having two rows for one partition: rows in it are not created", s.table),
+		add(fmt.Sprintf("no unique key keeps table %s from having two rows for one partition: rows in it are neither created nor deleted", s.table),
 			"ALTER TABLE "+s.db.QuoteTable(s.table)+" ADD UNIQUE ("+s.quoted(s.keyColumns())+")")
+	}
+	if s.needs != nil {
+		add(fmt.Sprintf("a row of table %s needs a value in %s, which only its job knows: rows in it are neither created nor deleted", s.table, strings.Join(s.needs, ", ")),
+			"give it a default")
 	}
 	for _, c := range []column{s.group, s.topic, s.broker} {
 		if c.set() && c.Folding {
@@ -156,7 +161,7 @@ func (s *Store) Permissions(ctx context.Context, _ string, _ []string, write boo
 			q     *sqldb.Query
 		}{"UPDATE", set(table("UPDATE "))})
 	}
-	if write && s.keyed {
+	if write && s.unmade() == nil {
 		try = append(try, []struct {
 			right string
 			q     *sqldb.Query

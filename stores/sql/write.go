@@ -83,9 +83,10 @@ func (s *Store) possible(c offset.Change) error {
 	}
 	created := c.From.Version == absent && c.To.State != offset.Absent
 	removed := c.From.Version != absent && c.To.State == offset.Absent
-	if (created || removed) && !s.keyed {
-		return fmt.Errorf("making or deleting the row of %s %w: no unique key of table %s would keep a second one out; ALTER TABLE %s ADD UNIQUE (%s)",
-			c.Partition, offset.ErrUnsupported, s.table, s.db.QuoteTable(s.table), s.quoted(s.keyColumns()))
+	if created || removed {
+		if err := s.unmade(); err != nil {
+			return offset.As(offset.ErrUnsupported, err)
+		}
 	}
 	if c.To.State == offset.Absent {
 		return nil
@@ -206,8 +207,7 @@ func (s *Store) place(r row, group string, changes []offset.Change, out []offset
 	case found && (r.group == group || !s.group.set()):
 		out[i].Value = r.s
 		if r.twice {
-			out[i].Err = fmt.Errorf("%s %w: table %s has more than one row for it (%s); delete all but one, and add a unique key on (%s)",
-				r.p, offset.ErrUnsupported, s.table, r.s.Raw, s.quoted(s.keyColumns()))
+			out[i].Err = offset.As(offset.ErrUnsupported, errors.New(s.several(r.p, r.s.Raw)))
 		}
 	default:
 		for i, c := range changes {

@@ -90,6 +90,7 @@ deleteWhen=04
 fileReservedTime=72
 diskMaxUsedSpaceRatio=98
 flushDiskType=ASYNC_FLUSH
+waitTimeMillsInSendQueue=10000
 `
 
 // rocket55Lines bind all ports but the one for replicas to loopback.

@@ -16,20 +16,26 @@ import (
 // Consume starts a push consumer of rocketmq-client-go in a process of its own; seen counts its messages.
 func (c *Cluster) Consume(group, topic, tag string, seen *atomic.Int64) (stop func()) {
 	c.t.Helper()
-	return c.consume(group, topic, tag, "clustering", seen)
+	return c.consume(group, topic, tag, "clustering", 0, seen)
+}
+
+// ConsumeSlowly starts one that takes so long for each message, one after the other.
+func (c *Cluster) ConsumeSlowly(group, topic string, pause time.Duration, seen *atomic.Int64) (stop func()) {
+	c.t.Helper()
+	return c.consume(group, topic, "*", "clustering", pause, seen)
 }
 
 // Broadcast starts one that keeps its own positions.
 func (c *Cluster) Broadcast(group, topic string, seen *atomic.Int64) (stop func()) {
 	c.t.Helper()
-	return c.consume(group, topic, "*", "broadcasting", seen)
+	return c.consume(group, topic, "*", "broadcasting", 0, seen)
 }
 
-func (c *Cluster) consume(group, topic, tag, model string, seen *atomic.Int64) (stop func()) {
+func (c *Cluster) consume(group, topic, tag, model string, pause time.Duration, seen *atomic.Int64) (stop func()) {
 	c.t.Helper()
 	program, err := consumerProgram()
 	c.Must(err)
-	cmd := exec.Command(program, c.Addr["namesrv"], group, fmt.Sprint(c.Name, "-c", serial.Add(1)), topic, tag, model)
+	cmd := exec.Command(program, c.Addr["namesrv"], group, fmt.Sprint(c.Name, "-c", serial.Add(1)), topic, tag, model, pause.String())
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	cmd.Env = append(os.Environ(), "HOME="+c.t.TempDir()) // where the library keeps a broadcasting client's positions

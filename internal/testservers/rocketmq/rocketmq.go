@@ -146,9 +146,17 @@ func (c *Cluster) Produce(p offset.Partition, n int, body, tag string) {
 		if tag != "" {
 			m.WithTag(tag)
 		}
-		if _, err := pr.SendSync(c.t.Context(), m); err != nil {
+		Eventually(c.t, time.Minute, func() string {
+			_, err := pr.SendSync(c.t.Context(), m)
+			switch {
+			case err == nil:
+				return ""
+			case strings.Contains(err.Error(), "broker busy"): // refused before anything was stored, as on a busy machine
+				return err.Error()
+			}
 			c.t.Fatalf("message %d to %s: %v", i, p, err)
-		}
+			return ""
+		})
 	}
 	Eventually(c.t, 10*time.Second, func() string {
 		if got := c.stats(p).Max; got < end {

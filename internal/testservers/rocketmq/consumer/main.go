@@ -1,9 +1,10 @@
 // Command consumer is a push consumer of rocketmq-client-go for tests. It runs in a process of its own, built without the race
 // detector, because the library has races of its own where a broker resets a live client.
 //
-//	consumer NAMESRV GROUP INSTANCE TOPIC TAG clustering|broadcasting
+//	consumer NAMESRV GROUP INSTANCE TOPIC TAG clustering|broadcasting PAUSE
 //
-// It writes a line "started", then the number of messages of each batch, and ends when its input does.
+// It writes a line "started", then the number of messages of each batch, and ends when its input does. With a pause, such as 100ms,
+// it takes one message after the other and so long for each.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	client "github.com/apache/rocketmq-client-go/v2"
 	"github.com/apache/rocketmq-client-go/v2/consumer"
@@ -26,22 +28,31 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 6 {
-		return fmt.Errorf("six arguments, not %d", len(args))
+	if len(args) != 7 {
+		return fmt.Errorf("seven arguments, not %d", len(args))
+	}
+	pause, err := time.ParseDuration(args[6])
+	if err != nil {
+		return err
 	}
 	rlog.SetLogLevel("fatal") // the library logs every reconnect to stderr
 	model := consumer.Clustering
 	if args[5] == "broadcasting" {
 		model = consumer.BroadCasting
 	}
-	push, err := client.NewPushConsumer(consumer.WithNsResolver(primitive.NewPassthroughResolver([]string{args[0]})),
+	options := []consumer.Option{consumer.WithNsResolver(primitive.NewPassthroughResolver([]string{args[0]})),
 		consumer.WithGroupName(args[1]), consumer.WithInstance(args[2]),
-		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset), consumer.WithConsumerModel(model))
+		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset), consumer.WithConsumerModel(model)}
+	if pause > 0 {
+		options = append(options, consumer.WithConsumeGoroutineNums(1))
+	}
+	push, err := client.NewPushConsumer(options...)
 	if err != nil {
 		return err
 	}
 	err = push.Subscribe(args[3], consumer.MessageSelector{Type: consumer.TAG, Expression: args[4]},
 		func(_ context.Context, ms ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+			time.Sleep(pause)
 			fmt.Println(len(ms))
 			return consumer.ConsumeSuccess, nil
 		})
