@@ -312,7 +312,7 @@ func TestTLS(t *testing.T) {
 		"redis://" + srv.Addr["plain"] + "?cluster=on":          "cluster",
 		"redis://no-such-host.invalid":                          "no-such-host.invalid",
 		"redis://" + srv.Addr["plain"] + "/99":                  "out of range",
-		"redis://" + srv.Addr["plain"] + "?master=nobody":       "",
+		"redis://" + srv.Addr["plain"] + "?master=nobody":       "these are none",
 		"redis://127.0.0.1:1,127.0.0.1:2?master=m":              "sentinels",
 		"redis://127.0.0.1:1,127.0.0.1:2":                       "refused",
 		"redis://" + srv.Addr["plain"] + "?user=u&password=bad": "",
@@ -379,6 +379,22 @@ func TestTemplates(t *testing.T) {
 		if err := l.holds(x.group, offset.Partition{Topic: x.topic}); !errors.Is(err, offset.ErrUnsupported) {
 			t.Errorf("%s: group %q, topic %q: %v", x.options, x.group, x.topic, err)
 		}
+	}
+}
+
+// A place that is one group is called by the texts of its keys, as they are.
+func TestOneGroup(t *testing.T) {
+	p := shared(t)
+	name := strings.TrimSuffix(p.prefix, "-") + "-[x]"
+	p.do("HSET", name+":t", "0", "5")
+	s := open(t, quiet(), "redis://"+p.addr+"?key="+name+":{topic}")
+	defer func() { _ = s.Close() }()
+	groups, gaps, err := s.Groups(context.Background())
+	if err != nil || len(gaps) > 0 || len(groups) != 1 || groups[0] != name {
+		t.Errorf("%q, %v, %v", groups, gaps, err)
+	}
+	if v := storetest.Get(t, s, name, storetest.Partitions(0)...)[0]; v.Next != 5 {
+		t.Errorf("%+v", v)
 	}
 }
 

@@ -26,7 +26,7 @@ type conn struct {
 	redis.UniversalClient
 	env    offset.Env
 	name   string
-	master bool // sentinels say who it is
+	master string // as the sentinels call it; "": there are none
 }
 
 // void keeps the library from printing.
@@ -38,7 +38,7 @@ var silence = sync.OnceFunc(func() { redis.SetLogger(void{}) })
 
 func dial(env offset.Env, a address.Address, cluster bool) (*conn, error) {
 	silence()
-	c := &conn{env: env, name: "redis://" + strings.Join(a.Hosts, ",") + "/" + a.Path, master: a.Has("master")}
+	c := &conn{env: env, name: "redis://" + strings.Join(a.Hosts, ",") + "/" + a.Path, master: a.Get("master")}
 	secure, err := a.TLS()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", c.name, offset.ErrConfig, err)
@@ -102,7 +102,7 @@ const elections = 10
 
 // elected waits a moment where sentinels may name another master, and tells whether to try again.
 func (c *conn) elected(ctx context.Context, err error, n int) bool {
-	if !c.master || n >= elections || !refused(err) {
+	if c.master == "" || n >= elections || !refused(err) {
 		return false
 	}
 	t := time.NewTimer(300 * time.Millisecond)
@@ -158,9 +158,16 @@ func (c *conn) explain(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
+	if text := err.Error(); strings.Contains(text, "\n") { // a line for each sentinel
+		err = offset.As(err, errors.New(strings.ReplaceAll(text, "\n", "; ")))
+	}
 	kind, next := error(nil), ""
 	switch {
 	case errors.Is(err, offset.ErrUnsupported), errors.Is(err, offset.ErrOutcome):
+	case c.master != "" && errors.Is(err, redis.Nil):
+		return fmt.Errorf("%s: %s: %w: no sentinel that answers knows a master %q; look at master=", c.name, doing, offset.ErrConfig, c.master)
+	case c.master != "" && strings.Contains(err.Error(), "unknown command"):
+		kind, next = offset.ErrConfig, "with master= the hosts are sentinels, and these are none"
 	case hasPrefix(err, "NOAUTH", "WRONGPASS", "NOPERM", "ERR AUTH", "ERR invalid password"):
 		kind, next = offset.ErrDenied, "look at user=, password= and the user's ACL"
 	case hasPrefix(err, "ERR The user executing the script"):
@@ -189,6 +196,10 @@ func (c *conn) explain(doing string, err error) error {
 		return fmt.Errorf("%s: %s: %w", c.name, doing, err)
 	case kind == nil:
 		return fmt.Errorf("%s: %s: %w; %s", c.name, doing, err, next)
+	case errors.Is(kind, offset.ErrUnreachable):
+		return fmt.Errorf("%s %w: %s: %w; %s", c.name, kind, doing, err, next)
+	case errors.Is(kind, offset.ErrConfig): // which the rest tells
+		return offset.As(kind, fmt.Errorf("%s: %s: %w; %s", c.name, doing, err, next))
 	}
 	return fmt.Errorf("%s: %s %w: %w; %s", c.name, doing, kind, err, next)
 }

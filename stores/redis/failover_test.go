@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -79,4 +80,36 @@ func TestRestartWithoutPersistence(t *testing.T) {
 	if v := storetest.Get(t, s, "lost", storetest.Partitions(0)...)[0]; v.State != offset.Absent {
 		t.Errorf("without one: %+v", v)
 	}
+}
+
+// A cluster that is down says nothing of any group: it is no answer about single positions.
+func TestClusterDown(t *testing.T) {
+	srv := testservers.NeedOwn(t, "rediscluster")
+	p := connect(t, &redis.UniversalOptions{Addrs: strings.Split(srv.Addr["plain"], ","), IsClusterMode: true})
+	s := p.open("")
+	var qs []offset.Query // of groups on every server
+	for g := range 12 {
+		group := fmt.Sprint("g", g)
+		storetest.Write(t, s, group, storetest.Changes(t, s, group, storetest.Partitions(0, 1), 10, 10))
+		qs = append(qs, offset.Query{Group: group, Topics: []string{}, Expect: storetest.Partitions(0, 1)})
+	}
+	srv.Kill(srv.Nodes[0])
+	srv.Kill(srv.Nodes[1])
+	down := false
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until) && !down; time.Sleep(200 * time.Millisecond) {
+		for _, q := range qs {
+			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+			a := s.Read(ctx, []offset.Query{q})[0]
+			cancel()
+			if a.Err != nil && !errors.Is(a.Err, offset.ErrUnreachable) || a.Err == nil && a.Expected[0].Err != nil {
+				t.Fatalf("group %s: %+v", q.Group, a)
+			}
+			down = down || a.Err != nil && strings.Contains(a.Err.Error(), "CLUSTERDOWN")
+		}
+	}
+	if !down {
+		t.Error("two of three masters are gone, and the third did not notice")
+	}
+	srv.Start(srv.Nodes[0])
+	srv.Start(srv.Nodes[1])
 }

@@ -153,10 +153,19 @@ func (s *Store) answer(q offset.Query, keys []string, got map[string]content, ou
 		}
 		out.Expected[k].Value = s.stored(raw)
 	}
+	if away(out.Expected) {
+		out.Err = out.Expected[0].Err
+		return
+	}
 	for _, key := range keys {
 		s.others(q, key, got[key], out)
 	}
 	slices.SortFunc(out.Others, func(a, b offset.Entry) int { return a.Partition.Compare(b.Partition) })
+}
+
+// away tells whether nothing could be had because of the server, as where a cluster is down: then nothing is known of the group.
+func away(rs []offset.Result[offset.Stored]) bool {
+	return len(rs) > 0 && !slices.ContainsFunc(rs, func(r offset.Result[offset.Stored]) bool { return !errors.Is(r.Err, offset.ErrUnreachable) })
 }
 
 // others adds what a key holds beside what was asked by name.

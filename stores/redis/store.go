@@ -65,7 +65,8 @@ func (s *Store) Caps() offset.Caps {
 // Groups looks through all keys. A template without {group} is one group, called after its first text.
 func (s *Store) Groups(ctx context.Context) ([]string, []error, error) {
 	if !s.grouped() {
-		return []string{strings.Trim(s.pattern(nil), ":*")}, nil, nil
+		name := s.fill(nil, func(text string) string { return text })
+		return []string{strings.Trim(name, ":*")}, nil, nil
 	}
 	keys, err := s.scan(ctx, nil)
 	if err != nil {

@@ -3,6 +3,7 @@ package redis
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -194,6 +195,12 @@ func TestSentinel(t *testing.T) {
 	p := connect(t, &redis.UniversalOptions{Addrs: strings.Split(srv.Addr["sentinels"], ","), MasterName: srv.Vars["master-name"], Password: srv.Vars["password"]})
 	options := "&master=" + srv.Vars["master-name"] + "&password=" + srv.Vars["password"]
 	conformance(t, p, options, caps(offset.PerGroup), 200, offsettest.Store{})
+	t.Run("unknown master", func(t *testing.T) {
+		_, err := Open(context.Background(), quiet(), parse(t, "redis://"+p.addr+"?master=nobody"))
+		if !errors.Is(err, offset.ErrConfig) || !strings.Contains(err.Error(), `no sentinel that answers knows a master "nobody"`) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v", err)
+		}
+	})
 	t.Run("wait-replicas", func(t *testing.T) {
 		s := p.open(options + "&wait-replicas=1")
 		storetest.Write(t, s, "w", storetest.Changes(t, s, "w", storetest.Partitions(0), 5))

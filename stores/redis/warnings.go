@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,11 +32,12 @@ func (s *Store) Warnings(ctx context.Context) []offset.Warning {
 		out = append(out, dangers(info(text))...)
 		return nil
 	})
-	if err != nil {
-		out = append(out, offset.Warning{
-			Text: fmt.Sprintf("it cannot be told whether this Redis may evict or forget positions: %v", s.explain("asking INFO", err)),
-			Next: "let the user run INFO, or look at maxmemory-policy and appendonly yourself",
-		})
+	if err = s.explain("asking INFO", err); err != nil {
+		next := "look at its maxmemory-policy and appendonly yourself"
+		if errors.Is(err, offset.ErrDenied) {
+			next = "let the user run INFO, or " + next
+		}
+		out = append(out, offset.Warning{Text: fmt.Sprintf("it cannot be told whether this Redis may evict or forget positions: %v", err), Next: next})
 	}
 	slices.SortFunc(out, func(a, b offset.Warning) int { return strings.Compare(a.Text, b.Text) })
 	return append(slices.Compact(out), s.vanishing()...)
