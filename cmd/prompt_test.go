@@ -3,6 +3,9 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +58,50 @@ func TestConsentOnATerminal(t *testing.T) {
 		code, out, asked := terminal(t, env, x.answer, x.args...)
 		if code != x.code || !strings.Contains(asked, x.asked) || !strings.Contains(out, x.out) {
 			t.Errorf("%s: exit code %d, want %d\n%s%s", x.name, code, x.code, out, asked)
+		}
+	}
+}
+
+// TestDryRunIsRefusedAsTheWriteWouldBe: by the context, and where more than a yes is missing and nobody can be asked.
+func TestDryRunIsRefusedAsTheWriteWouldBe(t *testing.T) {
+	dir := t.TempDir()
+	w, err := demo.Start(t.Context(), dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	contexts := filepath.Join(dir, "contexts.yaml")
+	text := fmt.Sprintf("contexts:\n  prod: {broker: %q, protected: true}\n  ro: {broker: %q, read-only: true}\n", w.Broker, w.Broker)
+	if err := os.WriteFile(contexts, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plan := filepath.Join(dir, "skip.json")
+	env := map[string]string{"OFFSETCTL_CONFIG": w.Config, "XDG_STATE_HOME": dir}
+	skip := []string{"reset", "-g", "billing", "-t", "orders:3", "--to-time", "-2h"}
+	if code, _, said := terminal(t, env, "", append(skip[:len(skip):len(skip)], "--plan-out", plan)...); code != exitOK {
+		t.Fatal(said)
+	}
+	guarded := map[string]string{"OFFSETCTL_CONFIG": contexts, "XDG_STATE_HOME": dir}
+	mend := []string{"reset", "-g", "billing", "-t", "orders:1", "--repair"}
+	for _, x := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		code int
+		said string
+	}{
+		{"a plain write", env, append(mend, "--no-input"), exitOK, ""},
+		{"a skip", env, append(skip, "--no-input"), exitRefused, "repeat with --allow-skip; --rewind-only instead"},
+		{"a skip, and somebody can be asked", env, skip, exitOK, "the write asks first: it skips 190"},
+		{"a skip of a saved plan", env, []string{"apply", plan, "--no-input"}, exitRefused, "a plan made anew with --rewind-only"},
+		{"a new group", env, []string{"reset", "-g", "biling", "-t", "payments", "--to-earliest", "--no-input"}, exitRefused, "repeat with --new-group"},
+		{"a read-only context", guarded, append(mend, "--context", "ro"), exitRefused, "context ro is read-only"},
+		{"a protected context", guarded, append(mend, "--context", "prod", "--no-input"), exitRefused, "repeat with --confirm billing"},
+		{"a protected context, confirmed", guarded, append(mend, "--context", "prod", "--no-input", "--confirm", "billing"), exitOK, ""},
+	} {
+		code, out, said := terminal(t, x.env, "", append(x.args[:len(x.args):len(x.args)], "--dry-run")...)
+		if code != x.code || !strings.Contains(said, x.said) || !strings.Contains(out, "dry run: nothing was written") {
+			t.Errorf("%s: exit code %d, want %d\n%s%s", x.name, code, x.code, out, said)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func (x *writing) run() *repair.Run {
 // show prints a plan, and what speaks against it.
 func (x *writing) show(p *repair.Plan, refusal error) error {
 	return render.Plan(x.f.sys.Out, p, render.PlanOptions{Format: x.format, Header: x.f.header(x.place), Colour: x.f.sys.colour(), Width: x.f.sys.Width,
-		Now: x.f.sys.Now(), Zone: x.zone, Refusal: refusal, DryRun: x.w.dryRun})
+		Now: x.f.sys.Now(), Zone: x.zone, Refusal: refusal, DryRun: x.w.dryRun, Saved: x.replan == nil})
 }
 
 // carryOut takes a plan from being shown to being verified. refusal is what its making already refuses.
@@ -193,8 +193,11 @@ func (x *writing) carryOut(ctx context.Context, p *repair.Plan, refusal error) e
 	if err := x.check(ctx, p); err != nil {
 		return err
 	}
-	if x.w.dryRun || p.Empty() {
-		if !x.human() && !x.w.dryRun {
+	if x.w.dryRun {
+		return x.wouldAsk(p)
+	}
+	if p.Empty() {
+		if !x.human() {
 			return x.show(p, nil)
 		}
 		return nil
@@ -295,22 +298,43 @@ func writeFile(name string, b []byte) error {
 	return nil
 }
 
-// consent asks for what the plan still needs.
-func (x *writing) consent(p *repair.Plan) error {
+// needs is what a person must still agree to; yes: to the plan itself somebody has.
+func (x *writing) needs(p *repair.Plan, yes bool) (repair.Consent, error) {
 	s, err := x.f.settings()
 	if err != nil {
-		return err
+		return repair.Consent{}, err
 	}
 	limit := x.w.maxSkip
 	if s.Limits.MaxSkip != nil && limit == defaultMaxSkip {
 		limit = int64(*s.Limits.MaxSkip)
 	}
-	c, err := repair.Ask(p, repair.Limits{MaxSkip: limit, Protected: s.Protected, ReadOnly: s.ReadOnly, ContextTyped: s.TypedContext, Context: s.GuardedBy()},
-		repair.Given{Yes: x.w.yes, Confirm: x.w.confirm, Allowed: x.w.allowed()})
+	return repair.Ask(p, repair.Limits{MaxSkip: limit, Protected: s.Protected, ReadOnly: s.ReadOnly, ContextTyped: s.TypedContext, Context: s.GuardedBy()},
+		repair.Given{Yes: yes, Confirm: x.w.confirm, Allowed: x.w.allowed(), Saved: x.replan == nil})
+}
+
+// canAsk: somebody sits at a terminal.
+func (x *writing) canAsk() bool { return x.f.sys.InTTY && x.f.sys.ErrTTY && !x.f.noInput() }
+
+// wouldAsk refuses a dry run as the write would be, when somebody had agreed to the plan as it is shown.
+func (x *writing) wouldAsk(p *repair.Plan) error {
+	c, err := x.needs(p, true)
+	switch {
+	case err != nil || !c.Needed:
+		return err
+	case x.canAsk():
+		x.f.hint("the write asks first: %s", strings.Join(c.Why, "; "))
+		return nil
+	}
+	return c.Refused()
+}
+
+// consent asks for what the plan still needs.
+func (x *writing) consent(p *repair.Plan) error {
+	c, err := x.needs(p, x.w.yes)
 	if err != nil || !c.Needed {
 		return err
 	}
-	if !x.f.sys.InTTY || !x.f.sys.ErrTTY || x.f.noInput() {
+	if !x.canAsk() {
 		return c.Refused()
 	}
 	answer, err := x.f.sys.ask(question(p, c))

@@ -20,6 +20,7 @@ type Given struct {
 	Yes     bool
 	Confirm []string // --confirm GROUP
 	Allowed Allowed
+	Saved   bool // the plan is a file's: what it was made with stands
 }
 
 // Consent is what a person must still agree to. Its zero value: nothing.
@@ -29,7 +30,8 @@ type Consent struct {
 	Why    []string // sentences for the prompt
 	Flags  []string // what would have stood for it on the command line, where nobody can be asked
 
-	cause Cause // of Refused
+	cause   Cause  // of Refused
+	instead string // another way than the flags
 }
 
 // Ask answers what p still needs. Its error, a *Refused, is what no answer could change. --yes never stands for a skip that was
@@ -56,8 +58,11 @@ func Ask(p *Plan, l Limits, g Given) (c Consent, err error) {
 	if t := p.Totals(); t.Skips > 0 && p.Kind != KindUndo {
 		why := fmt.Sprintf("it skips %s unread records on %s", count(t.Skips), plural(t.Forward, "partition"))
 		if !p.Asked && !g.Allowed.Has(AllowSkip) {
-			need(CauseSkip, why+", which nobody asked for", "--"+AllowSkip, "or --rewind-only")
-			c.Word = names
+			need(CauseSkip, why+", which nobody asked for", "--"+AllowSkip)
+			c.Word, c.instead = names, "; --rewind-only instead of --"+AllowSkip+" moves nothing forward"
+			if g.Saved {
+				c.instead = "; a plan made anew with --rewind-only moves nothing forward"
+			}
 		}
 		if t.Skips > l.MaxSkip {
 			need(CauseSkip, fmt.Sprintf("%s, more than --max-skip %s", why, count(l.MaxSkip)), fmt.Sprintf("--max-skip %d", t.Skips))
@@ -98,7 +103,7 @@ func (c Consent) Refused() error {
 	if len(c.Why) > 0 {
 		text += ": " + strings.Join(c.Why, "; ")
 	}
-	return &Refused{[]Reason{{Cause: c.cause, Text: text, Next: "repeat with " + strings.Join(c.Flags, " ")}}}
+	return &Refused{[]Reason{{Cause: c.cause, Text: text, Next: "repeat with " + strings.Join(c.Flags, " ") + c.instead}}}
 }
 
 func (p *Plan) groupNames() string {

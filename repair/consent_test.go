@@ -30,11 +30,13 @@ func TestConsent(t *testing.T) {
 		cause  Cause
 		word   string
 		flags  []string
+		also   string
 	}{
 		{name: "a replay", o: toEarliest, l: limits, needed: true, cause: CauseConsent, flags: []string{"--yes"}},
 		{name: "a replay, agreed", o: toEarliest, l: limits, g: yes},
 		{name: "a skip that was asked for", o: toLatest, l: limits, g: yes},
-		{name: "a skip as a by-product: --yes never stands for it", o: replay, l: limits, g: yes, needed: true, cause: CauseSkip, word: "billing", flags: []string{"--allow-skip", "or --rewind-only"}},
+		{name: "a skip as a by-product: --yes never stands for it", o: replay, l: limits, g: yes, needed: true, cause: CauseSkip, word: "billing", flags: []string{"--allow-skip"}, also: "--rewind-only instead of"},
+		{name: "a saved plan that skips", o: replay, l: limits, g: Given{Yes: true, Saved: true}, needed: true, cause: CauseSkip, word: "billing", flags: []string{"--allow-skip"}, also: "made anew with --rewind-only"},
 		{name: "a skip as a by-product, allowed", o: replay, l: limits, g: Given{Yes: true, Allowed: Allowed{AllowSkip}}},
 		{name: "a large skip that was asked for", o: toLatest, l: Limits{MaxSkip: 3999}, g: yes, needed: true, cause: CauseSkip, word: "billing", flags: []string{"--max-skip 4000"}},
 		{name: "a large skip that was allowed", o: replay, l: Limits{MaxSkip: 3999}, g: Given{Yes: true, Allowed: Allowed{AllowSkip}}, needed: true, cause: CauseSkip, word: "billing", flags: []string{"--max-skip 4000"}},
@@ -47,7 +49,7 @@ func TestConsent(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 		if c.needed {
-			wantRefused(t, got.Refused(), c.cause, c.flags...)
+			wantRefused(t, got.Refused(), c.cause, append(c.flags, c.also)...)
 		}
 	}
 }

@@ -24,6 +24,7 @@ type PlanOptions struct {
 	Zone    *time.Location // that the user gave a time in; nil: UTC
 	Refusal error          // why it may not be written, a *repair.Refused
 	DryRun  bool
+	Saved   bool // it is a file's: what it was made with stands
 }
 
 // Plan writes what a plan would do and what it costs. Nothing was written yet.
@@ -244,6 +245,9 @@ func (x *planPrinter) sums() {
 	}
 	x.hanging("", s+".")
 	if hint := rewindHint(p); hint != "" && x.o.Refusal == nil {
+		if x.o.Saved {
+			hint = "Made anew with" + strings.TrimPrefix(hint, "With")
+		}
 		x.hanging("", hint)
 	}
 	if x.o.DryRun {
