@@ -62,7 +62,7 @@ func (c *classifier) collect(g *GroupReport, rows []Row) (out []Collected) {
 // alike: two rows whose findings can be said in one sentence.
 func alike(a, b *Row) bool {
 	x, y := a.Findings[0], b.Findings[0]
-	if x.cause != y.cause {
+	if x.cause != y.cause || a.Stuck != b.Stuck {
 		return false
 	}
 	switch x.cause {

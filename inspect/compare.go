@@ -173,11 +173,9 @@ func (c *comparing) vanished(g *GroupReport, r *Row, p Point) Finding {
 	if r.Log.Err == nil && r.Log.Value.Inside(p.Next) && !g.elsewhere() {
 		left := gap(p.Next, r.Log.Value.Reach(c.Ask.Isolation))
 		f.Restart = c.restart(absentBeside, []*Row{r}, sums{lag: left, known: true})
-		f.Repairs = []Repair{{Effect: "keeps", Count: left, Args: append(c.target(g, []*Row{r}), "--to-offset", digits(p.Next))}}
-	} else {
-		f.Repairs = c.repairs(g, absentBeside, []*Row{r}, c.sum([]*Row{r}))
+		return f.offer([]*Row{r}, []Repair{{Effect: "keeps", Count: left, Args: append(c.target(g, []*Row{r}), "--to-offset", digits(p.Next))}})
 	}
-	return f
+	return f.offer([]*Row{r}, c.repairs(g, absentBeside, []*Row{r}, c.sum([]*Row{r})))
 }
 
 func (c *comparing) movedBack(g *GroupReport, r *Row, p Point) Finding {
@@ -185,7 +183,7 @@ func (c *comparing) movedBack(g *GroupReport, r *Row, p Point) Finding {
 	f := Finding{Verdict: Rewound, cause: movedBack, Text: fmt.Sprintf("moved back from %d at %s to %d: %s read twice, unless somebody meant it",
 		p.Next, moment(c.earlier.Taken), n, plural(gap(n, p.Next), "record"))}
 	if r.Log.Err == nil && r.Log.Value.Inside(p.Next) && !g.elsewhere() {
-		f.Repairs = []Repair{{Effect: "skips", Count: gap(n, p.Next), Args: append(c.target(g, []*Row{r}), "--to-offset", digits(p.Next))}}
+		f = f.offer([]*Row{r}, []Repair{{Effect: "skips", Count: gap(n, p.Next), Args: append(c.target(g, []*Row{r}), "--to-offset", digits(p.Next))}})
 	}
 	return f
 }

@@ -99,7 +99,8 @@ func (c *classifier) nothing(g *GroupReport) Finding {
 	}
 	if len(rows) > 0 && g.Near == "" {
 		t := c.sum(rows)
-		f.Restart, f.Repairs = c.restart(absentTopic, rows, t), c.repairs(g, absentTopic, rows, t)
+		f.Restart = c.restart(absentTopic, rows, t)
+		f = f.offer(rows, c.repairs(g, absentTopic, rows, t))
 	}
 	return f
 }

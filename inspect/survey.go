@@ -50,6 +50,7 @@ type Line struct {
 	LogAppend  bool   // with Ask.At: the topic's timestamps are set by the broker
 	LeaderText string // why there is no leader, as far as the metadata tells
 	Ambiguous  string // the brokers that a position stored without one could belong to
+	Stuck      string // why the store would not write this position, whatever the target, as far as it knows beforehand
 }
 
 // GroupLine is one group as the broker knows it. A store without members has groups that the broker may not know.
