@@ -23,7 +23,8 @@ func newPeek(f *factory) *cobra.Command {
 		Use:   "peek PARTITION@OFFSET…",
 		Short: "Show the records at a position, joining no group",
 		Long: `Shows the first record at or after a position, or several with --count. No group is joined, nothing is committed.
-Where the position is outside the log that is said beside what is there.`,
+Where the position is outside the log that is said beside what is there. Records of open and of aborted transactions are shown
+with --isolation read-uncommitted alone.`,
 		Example: `  offsetctl peek orders:3@88122
   offsetctl peek orders:3@88122 --count 5 -o json
   offsetctl peek orders@broker-a:3@88122`,
@@ -41,6 +42,13 @@ Where the position is outside the log that is said beside what is there.`,
 					return err
 				}
 				at = append(at, p)
+			}
+			isolation, err := f.isolation()
+			if err != nil {
+				return err
+			}
+			for i := range at {
+				at[i].Uncommitted = isolation == offset.ReadUncommitted
 			}
 			format, err := f.format("table", "json")
 			if err != nil {
@@ -97,39 +105,51 @@ func peekOne(ctx context.Context, f *factory, b offset.Broker, pos offset.Positi
 	}
 	lg := b.Logs(ctx, []offset.LogQuery{{Partition: pos.Partition}})[0]
 	if lg.Err != nil {
-		return fmt.Errorf("%s: %w", pos.Partition, lg.Err)
+		return naming(pos.Partition, lg.Err)
 	}
 	bounds := lg.Value.Bounds
-	if format == "table" && !f.global.quiet {
+	aloud := format == "table" && !f.global.quiet
+	if aloud {
 		render.Note(f.sys.Err, placeOf(pos, bounds))
 	}
-	next := pos.Offset
-	for range count {
-		r := b.Peek(ctx, []offset.Position{{Partition: pos.Partition, Offset: max(next, bounds.Start)}})[0]
+	shown := 0
+	for at := pos; shown < count && at.Offset < bounds.End; shown++ {
+		at.Offset = max(at.Offset, bounds.Start)
+		r := b.Peek(ctx, []offset.Position{at})[0]
 		if r.Err != nil {
-			return fmt.Errorf("%s: %w", pos.Partition, r.Err)
+			return naming(pos.Partition, r.Err)
 		}
 		if r.Value == nil {
-			if next == pos.Offset && format == "table" {
-				_, err := fmt.Fprintf(f.sys.Out, "%s: no record at or after %d\n", pos.Partition, pos.Offset)
-				return err
-			}
-			return nil
+			break
 		}
 		if err := printRecord(f, pos.Partition, r.Value, format); err != nil {
 			return err
 		}
-		next = r.Value.Offset + 1
+		at.Offset = r.Value.Offset + 1
 	}
-	return nil
+	held := bounds.End - bounds.Stable
+	if pos.Uncommitted {
+		held = 0
+	}
+	if held > 0 && shown < count && aloud {
+		render.Note(f.sys.Err, fmt.Sprintf("%s from %d on belong to a transaction that is open: --isolation read-uncommitted shows them", render.Number(held), bounds.Stable))
+	}
+	if shown == 0 && format == "table" {
+		what := "record"
+		if held > 0 {
+			what = "committed record"
+		}
+		_, err = fmt.Fprintf(f.sys.Out, "%s: no %s at or after %d\n", pos.Partition, what, pos.Offset)
+	}
+	return err
 }
 
 func placeOf(pos offset.Position, b offset.Bounds) string {
 	switch {
 	case pos.Offset < b.Start:
-		return fmt.Sprintf("%s@%d is %d before the log start %d; what follows is the first record that is left", pos.Partition, pos.Offset, b.Start-pos.Offset, b.Start)
+		return fmt.Sprintf("%s@%d is %s before the log start %d; what follows is the first record that is left", pos.Partition, pos.Offset, render.Number(b.Start-pos.Offset), b.Start)
 	case pos.Offset > b.End:
-		return fmt.Sprintf("%s@%d is %d past the log end %d", pos.Partition, pos.Offset, pos.Offset-b.End, b.End)
+		return fmt.Sprintf("%s@%d is %s past the log end %d", pos.Partition, pos.Offset, render.Number(pos.Offset-b.End), b.End)
 	case pos.Offset == b.End:
 		return fmt.Sprintf("%s@%d is the log end: nothing has been written there yet", pos.Partition, pos.Offset)
 	}
@@ -147,15 +167,20 @@ func existing(t offset.Topology, p offset.Partition) error {
 		}
 		for _, l := range tp.Logs {
 			if l.Partition == p {
-				if l.Err != nil {
-					return fmt.Errorf("%s: %w", p, l.Err)
-				}
-				return nil
+				return naming(p, l.Err)
 			}
 		}
 		return fmt.Errorf("partition %s %w: topic %s has %d partitions", p, offset.ErrUnknownName, p.Topic, len(tp.Logs))
 	}
 	return fmt.Errorf("topic %s %w", p.Topic, offset.ErrUnknownName)
+}
+
+// naming makes sure that an error says which partition it is about.
+func naming(p offset.Partition, err error) error {
+	if err == nil || strings.Contains(err.Error(), p.String()) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", p, err)
 }
 
 type recordJSON struct {

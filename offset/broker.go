@@ -101,8 +101,9 @@ const NoRecord int64 = -1
 
 // Position is a place in a log.
 type Position struct {
-	Partition Partition
-	Offset    int64
+	Partition   Partition
+	Offset      int64
+	Uncommitted bool // Peek: also records of transactions that are open or were given up, where the broker has such
 }
 
 // Record is one record of a log.

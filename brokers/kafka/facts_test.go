@@ -48,6 +48,12 @@ func TestBR09OpenTransaction(t *testing.T) {
 		if r := c.Peek(t.Context(), []offset.Position{{Partition: partition(topic, 0)}})[0]; r.Err != nil || r.Value != nil {
 			t.Errorf("while it is open a reader is given %+v", r)
 		}
+		at := offset.Position{Partition: partition(topic, 0), Offset: 1}
+		also := at
+		also.Uncommitted = true
+		if r := c.Peek(t.Context(), []offset.Position{at, also}); r[0].Err != nil || r[0].Value != nil || r[1].Err != nil || r[1].Value == nil || r[1].Value.Offset != 1 {
+			t.Errorf("a reader of uncommitted records is given it: %+v", r)
+		}
 		if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,8 @@ const (
 const fetchRecordsByName = 12
 
 // Peek fetches the first record at or after each position that a read-committed consumer would be given, joining no group:
-// holes, transaction markers and aborted records are passed over. nil: there is none yet.
+// holes, transaction markers and aborted records are passed over. nil: there is none yet. Where the position says so, it is the
+// first that any consumer would be given.
 func (c *Cluster) Peek(ctx context.Context, at []offset.Position) []offset.Result[*offset.Record] {
 	p := &peeking{c: c, at: at, out: make([]offset.Result[*offset.Record], len(at)), state: make([]peekState, len(at))}
 	left := p.route(ctx)
@@ -124,11 +125,12 @@ func (p *peeking) fetch(ctx context.Context, which []int) (left []int) {
 	return left
 }
 
-// split groups positions by leader. A broker answers a partition once in a request, so a second position of one goes into another.
+// split groups positions by leader and isolation. A broker answers a partition once in a request, so a second position of one goes
+// into another.
 func (p *peeking) split(which []int) (nodes []int32, parts [][]int) {
 	for _, i := range which {
 		k := 0
-		for k < len(nodes) && (nodes[k] != p.state[i].leader || p.has(parts[k], i)) {
+		for k < len(nodes) && (nodes[k] != p.state[i].leader || p.at[parts[k][0]].Uncommitted != p.at[i].Uncommitted || p.has(parts[k], i)) {
 			k++
 		}
 		if k == len(nodes) {
@@ -147,6 +149,9 @@ func (p *peeking) has(part []int, i int) bool {
 func (p *peeking) request(which []int) kmsg.Request {
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxBytes, req.IsolationLevel, req.SessionEpoch = peekAll, committed, -1
+	if p.at[which[0]].Uncommitted {
+		req.IsolationLevel = uncommitted
+	}
 	newest := req.MaxVersion()
 	for _, i := range which {
 		s := &p.state[i]
@@ -220,7 +225,11 @@ func (p *peeking) fetchError(i int, x *kmsg.FetchResponseTopicPartition) error {
 // record takes the first record out of what was fetched; it answers whether to go on.
 func (p *peeking) record(i int, x *kmsg.FetchResponseTopicPartition) (more bool) {
 	s := &p.state[i]
-	opts := kgo.ProcessFetchPartitionOpts{Offset: s.next, Topic: p.at[i].Partition.Topic, Partition: p.at[i].Partition.Index, IsolationLevel: kgo.ReadCommitted()}
+	isolation, reach := kgo.ReadCommitted(), min(x.HighWatermark, max(x.LastStableOffset, 0))
+	if p.at[i].Uncommitted {
+		isolation, reach = kgo.ReadUncommitted(), x.HighWatermark
+	}
+	opts := kgo.ProcessFetchPartitionOpts{Offset: s.next, Topic: p.at[i].Partition.Topic, Partition: p.at[i].Partition.Index, IsolationLevel: isolation}
 	size := len(x.RecordBatches)
 	fp, next := kgo.ProcessFetchPartition(opts, x, kgo.DefaultDecompressor(), nil)
 	switch {
@@ -234,7 +243,7 @@ func (p *peeking) record(i int, x *kmsg.FetchResponseTopicPartition) (more bool)
 	case size > 0 && s.bytes < peekMost: // a batch that did not fit
 		s.bytes *= 16
 		return true
-	case s.next < min(x.HighWatermark, max(x.LastStableOffset, 0)) && s.bytes < peekMost: // others filled the answer
+	case s.next < reach && s.bytes < peekMost: // others filled the answer
 		s.bytes *= 2
 		return true
 	}
