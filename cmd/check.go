@@ -33,6 +33,7 @@ rights that inspect or reset need. Nothing is written.`,
 	}
 	sel.flags(f, c, selectGroup, selectTopics)
 	c.Flags().StringVar(&can, "can", "", "inspect or reset: also test the rights that it needs")
+	complete(c, "can", fixed("inspect", "reset"))
 	return c
 }
 

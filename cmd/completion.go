@@ -69,3 +69,11 @@ func (f *factory) completeContexts(*cobra.Command, []string, string) ([]string, 
 	}
 	return file.Names(), noFiles
 }
+
+// completeFormats answers the formats that commands have in common, and those of resolve.
+func completeFormats(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if c.Name() == "resolve" {
+		return fixed(resolveFormats()...)(c, args, prefix)
+	}
+	return fixed("table", "wide", "json", "yaml", "csv", "prometheus")(c, args, prefix)
+}

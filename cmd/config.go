@@ -34,7 +34,7 @@ OFFSETCTL_CONFIG and XDG_CONFIG_HOME name another); it is never looked for in th
       read-only: true
 
 A typed --context beats OFFSETCTL_CONTEXT, OFFSETCTL_BROKER and OFFSETCTL_STORE, and those beat current-context. Broker, store and
-journal come from one of them together, or the command is refused.`,
+journal come from one of them together, or the command is refused. OFFSETCTL_NO_INPUT=1 is --no-input.`,
 		Example: "  offsetctl config get-contexts\n  offsetctl config use-context prod-eu\n  offsetctl config view",
 		Args:    noCommand,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },

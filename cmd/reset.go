@@ -69,7 +69,7 @@ to the log start; past the log end, made again and unusable positions need --on-
 	p.BoolVar(&o.toCurrent, "to-current", false, "the same position, written anew without a leader epoch")
 	p.Int64Var(&o.shift, "shift-by", 0, "forward or, negative, backward by so many records")
 	p.StringVar(&o.sameAs, "same-as", "", "where another group stands")
-	p.StringVar(&o.fromFile, "from-file", "", "positions of a file: our JSON, or the CSV of kafka-consumer-groups")
+	p.StringVar(&o.fromFile, "from-file", "", "positions of a file: our JSON, the CSV of kafka-consumer-groups, or Spark's startingOffsets")
 	p.BoolVar(&o.toAbsent, "to-absent", false, "delete the positions, where the store can")
 	p.BoolVar(&o.mend, "repair", false, "only what is broken, to the nearest sound position")
 	p.StringVar(&o.only, "only", "", "only partitions with these verdicts, comma separated")

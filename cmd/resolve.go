@@ -73,11 +73,7 @@ func (o *resolveOptions) parse(f *factory) (err error) {
 		}
 		o.at = positions.StartAt(ps)
 	}
-	allowed := []string{"table", "json"}
-	for _, h := range positions.Formats {
-		allowed = append(allowed, h.Name)
-	}
-	if o.format, err = f.format(allowed...); err != nil {
+	if o.format, err = f.format(resolveFormats()...); err != nil {
 		return err
 	}
 	if o.sel.many() {
@@ -113,6 +109,15 @@ func outside(flag, s string) (offset.Outside, error) {
 		return offset.GoEnd, nil
 	}
 	return 0, usagef("%s is earliest or latest, not %q", flag, s)
+}
+
+// resolveFormats are those of -o.
+func resolveFormats() []string {
+	out := []string{"table", "json"}
+	for _, h := range positions.Formats {
+		out = append(out, h.Name)
+	}
+	return out
 }
 
 func handoverHelp() string {

@@ -139,6 +139,9 @@ func (f *factory) flags(root *cobra.Command) {
 	p.BoolVarP(&g.quiet, "quiet", "q", false, "no header, no progress, no hints")
 	p.BoolVarP(&g.verbose, "verbose", "v", false, "show each request to a server")
 	p.BoolVar(&g.noInput, "no-input", false, "never ask; what needs a yes is refused without --yes (CI=true does the same)")
+	complete(root, "context", f.completeContexts)
+	complete(root, "isolation", fixed("read-committed", "read-uncommitted"))
+	complete(root, "output", completeFormats)
 }
 
 // canceled tells whether err is an interruption.

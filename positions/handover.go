@@ -27,7 +27,7 @@ type Format struct {
 
 // Formats lists what Print knows, in the order of the help text.
 var Formats = []Format{
-	{"file", "a file for reset --from-file and consume --start offsets=@FILE", func(h Handover) ([]byte, error) { return JSON(h.Origin, h.Set) }},
+	{"file", "a file for reset --from-file and for --start @FILE", func(h Handover) ([]byte, error) { return JSON(h.Origin, h.Set) }},
 	{"spark", "startingOffsets of Structured Streaming", func(h Handover) ([]byte, error) { return Spark(h.Set) }},
 	{"pyspark", "a whole small Structured Streaming job", pyspark},
 	{"flink", "options of a Flink SQL table, for one topic", flink},
