@@ -58,6 +58,9 @@ func dial(ctx context.Context, env offset.Env, a address.Address) (*conn, error)
 	}
 	go func() { // nobody else listens
 		for e := range events {
+			if e.State == zk.StateHasSession {
+				c.failed(hosts[e.Server], nil)
+			}
 			env.Log.Debug("session", "server", c.name, "state", e.State.String())
 		}
 	}()
@@ -108,12 +111,19 @@ func (c *conn) dialer(hosts map[string]string, secure *tls.Config) zk.Dialer {
 			}
 			s, err = tls.DialWithDialer(d, network, addr, t)
 		}
-		c.failed(host, err)
+		if err == nil {
+			c.failed(host, errNoSession) // until it does
+		} else {
+			c.failed(host, err)
+		}
 		return s, err
 	}
 }
 
-// failed keeps why a host could not be reached; nil: it was.
+// errNoSession: a server without a quorum, or something that is no ZooKeeper.
+var errNoSession = errors.New("it took the connection, and gives no session")
+
+// failed keeps why a host gives no session; nil: it does.
 func (c *conn) failed(host string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -78,23 +77,6 @@ func (s *Store) around(ctx context.Context, group string, had []offset.Change, n
 		return nil, fmt.Errorf("group %s %w under %s", group, offset.ErrUnknownName, s.chroot+s.config.root)
 	}
 	return out, nil
-}
-
-// idle tells that no consumer of Kafka's old kind has its id there, which goes with its session.
-func (s *Store) idle(ctx context.Context, group string) error {
-	if s.storm {
-		return nil
-	}
-	path := s.group(group) + "/ids"
-	switch ids, _, err := s.children(ctx, path); {
-	case errors.Is(err, zk.ErrNoNode):
-		return nil
-	case err != nil:
-		return s.explain("looking for consumers under "+path, err)
-	case len(ids) > 0:
-		return fmt.Errorf("group %s %w: %s has %s", group, offset.ErrLive, path, strings.Join(ids, ", "))
-	}
-	return nil
 }
 
 func (s *Store) aroundOffsets(ctx context.Context, group string) ([]inner, error) {

@@ -34,6 +34,18 @@ func (x tree) nodes(path string) []string {
 	return out
 }
 
+// live makes a consumer's id, which is there as long as the test's session.
+func (x tree) live(group, id string) {
+	x.t.Helper()
+	path := x.chroot + "/consumers/" + group + "/ids/" + id
+	for _, p := range ancestors(path)[1:] {
+		x.make(p, nil)
+	}
+	if _, err := x.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		x.t.Errorf("%s: %v", path, err)
+	}
+}
+
 // retired is a group of two topics, one of them with queues, beside a neighbour.
 func retired(t *testing.T) tree {
 	t.Helper()
@@ -55,7 +67,7 @@ func deleteGroup(s *Store, group string, had []offset.Change) error {
 
 // A group goes with its positions and their nodes; what is its consumers' stays, and an undo brings the positions back.
 func TestDeleteGroup(t *testing.T) {
-	for name, theirs := range map[string][]string{"ours alone": nil, "with owners": {"/consumers/g/ids", "/consumers/g/owners", "/consumers/g/owners/t", "/consumers/g/owners/t/0"}} {
+	for name, theirs := range map[string][]string{"ours alone": nil, "with owners": {"/consumers/g/ids", "/consumers/g/ids/left-over", "/consumers/g/owners", "/consumers/g/owners/t", "/consumers/g/owners/t/0"}} {
 		t.Run(name, func(t *testing.T) {
 			x := retired(t)
 			for _, n := range theirs {
@@ -106,7 +118,11 @@ func TestDeleteGroupRefused(t *testing.T) {
 			x := retired(t)
 			s := x.open("")
 			had := storetest.Had(t, s, "g")
-			x.put(x.chroot+"/consumers/g/"+c.node, []byte("11"))
+			if c.name == "live" {
+				x.live("g", "host-1")
+			} else {
+				x.put(x.chroot+"/consumers/g/"+c.node, []byte("11"))
+			}
 			before := x.nodes(x.chroot + "/consumers")
 			if err := deleteGroup(s, "g", had); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
@@ -130,7 +146,11 @@ func TestDeleteGroupBetween(t *testing.T) {
 			calls.Store(-1000) // until the deletion begins
 			env := quietly()
 			env.Trace = func(_, _ string) {
-				if calls.Add(1) == k {
+				switch {
+				case calls.Add(1) != k:
+				case strings.HasPrefix(node, "ids/"):
+					x.live("g", "host-1")
+				default:
 					x.put(x.chroot+"/consumers/g/"+node, []byte("11"))
 				}
 			}

@@ -42,9 +42,14 @@ func (s *Store) Permissions(ctx context.Context, group string, topics []string, 
 		}
 		p.topic(ctx, group, t, write)
 	}
-	if write {
-		p.deleting(ctx, group, len(names) > 0)
+	if !write {
+		return p.out
 	}
+	if len(topics) == 0 && !s.storm {
+		at := p.nearest(ctx, s.topics(group))
+		p.ask(ctx, "node "+at, zk.PermCreate, "", at)
+	}
+	p.deleting(ctx, group, len(names) > 0)
 	return p.out
 }
 
@@ -101,7 +106,7 @@ func (p *permitting) positions(ctx context.Context, what, path string, names []s
 	for i, n := range names {
 		paths[i] = path + "/" + n
 	}
-	what = fmt.Sprintf("%s, %d nodes", what, len(paths))
+	what = what + ", " + nodes(len(paths))
 	p.ask(ctx, what, zk.PermRead, "", paths...)
 	if write {
 		p.ask(ctx, what, zk.PermWrite, "", paths...)
@@ -121,7 +126,7 @@ func (p *permitting) deleting(ctx context.Context, group string, topics bool) {
 	if !p.storm && len(names) == 1 {
 		paths = append(paths, p.chroot+p.config.root)
 	}
-	p.ask(ctx, fmt.Sprintf("group %s, %d nodes above its positions", group, len(paths)), zk.PermDelete, "groups delete", paths...)
+	p.ask(ctx, fmt.Sprintf("group %s, %s above its positions", group, nodes(len(paths))), zk.PermDelete, "groups delete", paths...)
 }
 
 // nearest is the node at a path, or the nearest above it that is there.
@@ -133,6 +138,13 @@ func (p *permitting) nearest(ctx context.Context, path string) string {
 		}
 	}
 	return "/"
+}
+
+func nodes(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
 }
 
 var permNames = map[int32]string{zk.PermRead: "READ", zk.PermWrite: "WRITE", zk.PermCreate: "CREATE", zk.PermDelete: "DELETE"}
@@ -153,7 +165,7 @@ func (p *permitting) ask(ctx context.Context, what string, perm int32, only stri
 		answer = offset.Permission{Right: "node " + path + ": " + permNames[perm], Only: only, Err: p.explain("looking at the ACL of "+path, err)}
 	}
 	if missing > 1 {
-		answer.Right += fmt.Sprintf(" (and %d more nodes)", missing-1)
+		answer.Right += fmt.Sprintf(" (and of %s more)", nodes(missing-1))
 	}
 	p.out = append(p.out, answer)
 }
