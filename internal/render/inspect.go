@@ -3,6 +3,7 @@ package render
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/offsetctl/offsetctl/inspect"
+	"github.com/offsetctl/offsetctl/offset"
 )
 
 // InspectOptions is how a report is shown.
@@ -85,7 +87,7 @@ func (p *printer) report() {
 		p.line("%s%s", p.p.bold(p.o.Header.Of(p.r.Survey).String()), ends(p.r.Survey))
 	}
 	for _, e := range p.r.Survey.Gaps {
-		p.line("as far as this user may see: %v", e)
+		p.line("%s", gapText(e))
 	}
 	switch by := p.o.By; {
 	case by == "topic":
@@ -127,10 +129,23 @@ func (p *printer) byPartition() {
 	}
 }
 
+// gapText says why what is shown may not be all. Where rights are why, Kafka's own sentences begin so already.
+func gapText(e error) string {
+	const denied = "as far as this user may see: "
+	switch text := e.Error(); {
+	case strings.HasPrefix(text, denied):
+		return text
+	case errors.Is(e, offset.ErrDenied):
+		return denied + text
+	default:
+		return "may not be all: " + text
+	}
+}
+
 func (p *printer) section(g *inspect.GroupReport) {
 	p.groupLine(g)
 	for _, e := range g.Gaps {
-		p.line("as far as this user may see: %v", e)
+		p.line("%s", gapText(e))
 	}
 	if len(g.Rows) > 0 {
 		p.rows(g)
