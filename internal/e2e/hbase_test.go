@@ -21,9 +21,9 @@ type cells struct {
 	app    string
 }
 
-func openCells(t testing.TB, server string) *cells {
+func openCells(t testing.TB, server testservers.Server) *cells {
 	t.Helper()
-	h := &cells{t: t, server: testservers.Need(t, server), table: fmt.Sprintf("e2e_%x", rand.Uint64())}
+	h := &cells{t: t, server: server, table: fmt.Sprintf("e2e_%x", rand.Uint64())}
 	client, err := hrpc.Open(context.Background(), hrpc.Config{Hosts: []string{h.server.Addr["zookeeper"]}, Parent: h.server.Vars["znode"], Table: h.table, Family: "t",
 		User: "job", Log: slog.New(slog.DiscardHandler), Trace: func(string, string) {}})
 	if err != nil {
@@ -70,9 +70,9 @@ func (h *cells) raw(group, topic, partition string) string {
 
 func long(n int64) string { return string(binary.BigEndian.AppendUint64(nil, uint64(n))) }
 
-// TestHBaseSeed: the seed's rows, with and without an app, in each form that a Java job gives its values; HBase 2.6.
+// TestHBaseSeed: rows as a Java job has sown them, with and without an app, in each form that a Java job gives its values; HBase 2.6.
 func TestHBaseSeed(t *testing.T) {
-	c, h := kafkaCluster(t, "kafka44"), openCells(t, "hbase26")
+	c, h := kafkaCluster(t, "kafka44"), openCells(t, testservers.Need(t, "hbase26"))
 	o := c.operator("OFFSETCTL_STORE=" + h.url(""))
 	s := o.run("inspect", "-g", "billing")
 	if s.code != 2 && s.code != 5 {
@@ -100,7 +100,7 @@ func TestHBaseSeed(t *testing.T) {
 
 // TestBR24HBaseNames: a name is byte for byte a part of its row; and two resets of one group at once (BR-34).
 func TestBR24HBaseNames(t *testing.T) {
-	c, h := kafkaCluster(t, "kafka44"), openCells(t, "hbase26")
+	c, h := kafkaCluster(t, "kafka44"), openCells(t, testservers.Need(t, "hbase26"))
 	o := c.operator("OFFSETCTL_STORE=" + h.url(""))
 	o.exits(0, "store", "init", "--store", h.url(""))
 	neighbours(t, c, h.url(""), "a", "a:b", "a{b}", "a%2Fb", "a/b", "a b", "a*", "中文")

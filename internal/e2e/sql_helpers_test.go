@@ -143,7 +143,7 @@ func (d *database) table(label, columns string) string {
 	return n
 }
 
-// The seed's table, as it is and with a group and a key.
+// A job's table without a group and a key, and one with both.
 const (
 	seedColumns  = `(topic VARCHAR(200), partid INT, "offset" BIGINT, note VARCHAR(20) DEFAULT 'kept')`
 	seedOptions  = "&topic=topic&partition=partid&offset=offset"
