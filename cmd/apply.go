@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -93,10 +94,11 @@ func newUndo(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "undo [ID]",
 		Short: "Take a write back",
-		Long: `Takes back the last write to this broker and store, or the one with this journal id: positions (also unusable ones),
-metadata, and absence where the store can delete. It shows what was there before, what was written and what is there now; where a
-consumer has moved on it refuses as a whole and offers --only-unmoved and --also-moved with their cost. An undo is a write like
-any other: it is planned, asked, journalled, verified, and can itself be undone.
+		Long: `Takes back the last write that is in force to this broker and the stores of its context (with --store: to that store), or the
+one with this journal id: positions (also unusable ones), metadata, and absence where the store can delete. It shows what was
+there before, what was written and what is there now; where a consumer has moved on it refuses as a whole and offers
+--only-unmoved and --also-moved with their cost. An undo is a write like any other: it is planned, asked, journalled, verified,
+and can itself be undone.
 
 ` + exitCodesHelp(),
 		Example: `  offsetctl undo
@@ -130,24 +132,18 @@ func runUndo(ctx context.Context, f *factory, w *writeFlags, id int64, o repair.
 	if err != nil {
 		return err
 	}
-	var group string
 	var e *repair.Entry
-	if id != 0 {
-		if e, err = j.Entry(ctx, id); errors.Is(err, repair.ErrNoEntry) {
-			return usagef("there is no entry %d in the journal %s (see: offsetctl history)", id, j.Name())
-		} else if err != nil {
-			return err
-		}
-		group = first(groupsOf(e.Rows()))
+	if id == 0 {
+		e, err = f.lastEntry(ctx, j)
+	} else if e, err = j.Entry(ctx, id); errors.Is(err, repair.ErrNoEntry) {
+		err = usagef("there is no entry %d in the journal %s (see: offsetctl history)", id, j.Name())
 	}
-	x, err := f.newWriting(ctx, w, group)
 	if err != nil {
 		return err
 	}
-	if e == nil {
-		if e, err = lastEntry(ctx, j, x.origin.Store); err != nil {
-			return err
-		}
+	x, err := f.newWriting(ctx, w, first(groupsOf(e.Rows())))
+	if err != nil {
+		return err
 	}
 	o.Origin = x.origin
 	plan := func(ctx context.Context) (*repair.Plan, error) {
@@ -168,25 +164,45 @@ func runUndo(ctx context.Context, f *factory, w *writeFlags, id int64, o repair.
 	return x.carryOut(ctx, p, refusal)
 }
 
-// lastEntry is the newest write to a store that is no undo and was not undone.
-func lastEntry(ctx context.Context, j *repair.Journal, store string) (*repair.Entry, error) {
-	es, gaps, err := j.History(ctx, repair.Filter{Store: store})
+// lastEntry is the newest write that is in force to a place where this command would write: of each group's own store.
+func (f *factory) lastEntry(ctx context.Context, j *repair.Journal) (*repair.Entry, error) {
+	here, err := f.storeName("")
 	if err != nil {
 		return nil, err
 	}
-	undone := map[int64]bool{}
-	for _, e := range es {
-		switch {
-		case e.Undoes != 0:
-			undone[e.Undoes] = true
-		case !undone[e.ID]:
-			return e, nil
-		}
+	es, gaps, err := j.History(ctx, repair.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	es = slices.DeleteFunc(es, func(e *repair.Entry) bool {
+		name, err := f.storeName(first(groupsOf(e.Rows())))
+		return err != nil || name != e.Store
+	})
+	if e := repair.Last(es); e != nil {
+		return e, nil
 	}
 	if len(gaps) > 0 {
 		return nil, fmt.Errorf("the journal cannot be read whole: %w", gaps[0])
 	}
-	return nil, usagef("the journal %s has no write to %s that could be undone (see: offsetctl history)", j.Name(), store)
+	return nil, usagef("the journal %s has no write to %s that could be undone (see: offsetctl history)", j.Name(), here)
+}
+
+// storeName is the identity of the store where a command would look for a group's positions, as the journal has it.
+func (f *factory) storeName(group string) (string, error) {
+	s, err := f.settings()
+	if err != nil {
+		return "", err
+	}
+	text := s.StoreFor(group)
+	if text == "" {
+		text = s.Broker
+	}
+	if text == "" { // which says what is missing
+		_, err := f.brokerAddress()
+		return "", err
+	}
+	a, err := f.syntax(text)
+	return a.Identity(), usage(err)
 }
 
 func undoHead(e *repair.Entry, now time.Time) string {

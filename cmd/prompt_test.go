@@ -105,3 +105,33 @@ func TestDryRunIsRefusedAsTheWriteWouldBe(t *testing.T) {
 		}
 	}
 }
+
+// TestUndoWithoutAnID: the last write of the context that is in force, to whichever of its stores.
+func TestUndoWithoutAnID(t *testing.T) {
+	dir := t.TempDir()
+	w, err := demo.Start(t.Context(), dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	env := map[string]string{"OFFSETCTL_CONFIG": w.Config, "XDG_STATE_HOME": dir}
+	for _, x := range []struct {
+		out  string
+		args []string
+	}{
+		{"undo 1", []string{"reset", "-g", "billing", "-t", "orders:0", "--to-earliest", "--yes"}},
+		{"undo 2", []string{"reset", "-g", "etl", "-t", "orders:0", "--to-earliest", "--yes", "--settle", "0"}},
+		{"UNDO 2 ", []string{"undo", "--yes", "--settle", "0"}},      // 3, in the table of the group's job
+		{"UNDO 3 ", []string{"undo", "3", "--yes", "--settle", "0"}}, // 4: 2 is in force again
+		{"UNDO 2 ", []string{"undo", "--dry-run", "--settle", "0"}},
+		{"UNDO 2 ", []string{"undo", "--yes", "--settle", "0"}}, // 5
+		{"UNDO 1 ", []string{"undo", "--yes", "--settle", "0"}}, // 6
+	} {
+		if code, out, said := terminal(t, env, "", x.args...); code != exitOK || !strings.Contains(out, x.out) {
+			t.Errorf("%v: exit code %d, want %q in\n%s%s", x.args, code, x.out, out, said)
+		}
+	}
+	if code, out, said := terminal(t, env, "", "undo", "--yes"); code != exitUsage || !strings.Contains(said, "could be undone") {
+		t.Errorf("exit code %d\n%s%s", code, out, said)
+	}
+}
