@@ -129,7 +129,7 @@ func TestSQLSeedTable(t *testing.T) {
 			t.Errorf("two rows for one partition: %s", s)
 		}
 		s.says("more than one row", topic+":2", "refused, nothing written")
-		o.exits(0, "history").says("!reset -g any -t "+topic+":[24]")
+		o.exits(0, "history").says("!reset -g any -t " + topic + ":[24]")
 		d.has(content, "0 5 job's", "1 300 job's", "2 50 job's", "2 51 second", "3 -3 job's", "9 44 job's")
 		o.keepsSecrets(appSecret)
 	})
