@@ -116,7 +116,8 @@ type Entry struct {
 }
 
 // Change is one wanted change. From is what was read, and From.Version must still hold. To is what shall be there:
-// Absent deletes; Raw, when set, is written as it is (undo, also of an invalid value); otherwise Next is written in the
+// Absent deletes; Raw, when set, is written as it is (undo, also of an invalid value), and Version, where it is set too, is the
+// one that it was read with, for stores where the bytes alone do not say what they were; otherwise Next is written in the
 // encoding of From, with Metadata, LeaderEpoch, TopicID and Owner where the store keeps them.
 type Change struct {
 	Partition Partition `json:"partition"`

@@ -207,9 +207,9 @@ func restored(now, before offset.Stored) bool {
 	return now.Same(before) && now.LeaderEpoch == before.LeaderEpoch && string(now.Raw) == string(before.Raw)
 }
 
-// bare is what of a stored position is written back.
+// bare is what of a stored position is written back. Its version tells the store what kind of thing the bytes were.
 func bare(s offset.Stored) offset.Stored {
-	return offset.Stored{State: s.State, Next: s.Next, LeaderEpoch: s.LeaderEpoch, TopicID: s.TopicID, Metadata: s.Metadata, Owner: s.Owner, Raw: s.Raw}
+	return offset.Stored{State: s.State, Next: s.Next, LeaderEpoch: s.LeaderEpoch, TopicID: s.TopicID, Metadata: s.Metadata, Owner: s.Owner, Version: s.Version, Raw: s.Raw}
 }
 
 // Inverse is the undo of what was written for e, as a plan for a runner that vanishes with its journal: without a look at the
