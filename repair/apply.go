@@ -134,7 +134,7 @@ func (a *applying) idle(ctx context.Context) error {
 	if a.caps.Members {
 		return nil
 	}
-	a.out.Idle = true
+	a.out.Idle, a.out.Looked = true, max(0, a.Settle)
 	if a.Settle <= 0 || !a.stored() {
 		return nil
 	}

@@ -68,6 +68,7 @@ type Applied struct {
 	NotLooked   bool          `json:"notLooked,omitempty"` // interrupted before the look after the settle time
 	Volatile    time.Duration `json:"-"`                   // for so long the store forgets what was written when it is killed; 0: it does not
 	Idle        bool          `json:"idle,omitempty"`      // the store does not know who consumes: unmoved positions are no proof that the job is stopped
+	Looked      time.Duration `json:"-"`                   // with Idle: so far apart it was looked; 0: nobody looked
 	JournalErr  error         `json:"-"`                   // the results could not be recorded
 	Once        bool          `json:"once,omitempty"`      // the command must not be repeated to go on: Plan.Once
 }

@@ -121,6 +121,10 @@ func (x *appliedPrinter) ways() {
 	if x.a.Journal == 0 {
 		return
 	}
+	over := x.a.Count(repair.Overwritten)
+	if over > 0 {
+		x.line("  first    stop who else writes there")
+	}
 	if x.a.Once {
 		x.line("  go on    not by repeating the command, which would shift again: %s history %d has the numbers", x.o.Program, x.a.Journal)
 	} else {
@@ -129,6 +133,9 @@ func (x *appliedPrinter) ways() {
 	back := fmt.Sprintf("restores %d", x.a.Count(repair.Written))
 	if n := x.a.Count(repair.NotKnown); n > 0 {
 		back += fmt.Sprintf(", looks at %s first", plural(n, "row"))
+	}
+	if over > 0 {
+		back += fmt.Sprintf(", with --also-moved the %d overwritten too", over)
 	}
 	x.line("  go back  %s undo %d     (%s)", x.o.Program, x.a.Journal, back)
 }
@@ -139,6 +146,9 @@ func (x *appliedPrinter) idle() {
 		x.hanging("", "interrupted before the look after the settle time: whether a live job has overwritten it since is not known")
 	case x.a.Volatile > 0:
 		x.hanging("", fmt.Sprintf("a broker that is killed within %s forgets it: positions are written to disk every few seconds; --wait-durable waits for that and looks again", x.a.Volatile))
+	case x.a.Idle && x.a.Count(repair.Overwritten)+x.a.Count(repair.Moved)+x.a.Count(repair.Live) > 0: // somebody is there
+	case x.a.Idle && x.a.Looked == 0:
+		x.hanging("", "nobody looked whether the job is running, which would write over it (--settle 0)")
 	case x.a.Idle:
 		x.hanging("", "nobody moved these positions in the meantime, which is no proof that the job is stopped")
 	}

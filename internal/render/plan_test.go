@@ -240,7 +240,17 @@ func TestApplied(t *testing.T) {
 	if out := string(show(half, half.Err(), "table")); strings.Contains(out, "repeat the command (") || !strings.Contains(out, "shift again") {
 		t.Errorf("a shift must not be repeated:\n%s", out)
 	}
-	idle := &repair.Applied{Journal: 19, Idle: true, Outcomes: good.Outcomes}
+	unseen := &repair.Applied{Journal: 19, Idle: true, Outcomes: good.Outcomes}
+	if out := string(show(unseen, nil, "table")); !strings.Contains(out, "nobody looked whether the job is running") {
+		t.Errorf("\n%s", out)
+	}
+	over := &repair.Applied{Journal: 19, Idle: true, Looked: time.Second, Outcomes: outcomesOf(p, func(i int) (repair.Status, string) {
+		return []repair.Status{repair.Written, repair.Overwritten}[i%2], ""
+	})}
+	if out := string(show(over, over.Err(), "table")); !strings.Contains(out, "first    stop who else writes there") || !strings.Contains(out, "(restores 3, with --also-moved the 2 overwritten too)") || strings.Contains(out, "nobody") {
+		t.Errorf("\n%s", out)
+	}
+	idle := &repair.Applied{Journal: 19, Idle: true, Looked: time.Second, Outcomes: good.Outcomes}
 	if out := string(show(idle, nil, "table")); !strings.Contains(out, "no proof that the job is stopped") {
 		t.Errorf("\n%s", out)
 	}
