@@ -62,8 +62,8 @@ Verdicts, worst first: ` + verdictList() + `. See docs/verdicts.md.
 	p.StringVar(&o.failOn, "fail-on", "", "verdicts that make exit code 1, comma separated; loss stands for the five that lose or repeat records; none for no verdict (default: any but ok)")
 	p.Int64Var(&o.maxLag, "max-lag", 0, "more unread records than this in a partition are lagging")
 	p.StringVar(&o.staleAfter, "stale-after", defaultStaleAfter, "age of the oldest unread record, or of the last commit while there is lag, that is stale; 0: never")
-	p.BoolVar(&o.timeLag, "time-lag", false, "also the age of the oldest unread record and when it falls to retention")
-	p.StringVar(&o.minHeadroom, "min-headroom", "", "a finding where the oldest unread record falls to retention sooner than this (turns --time-lag on)")
+	p.BoolVar(&o.timeLag, "time-lag", false, "also the age of the oldest unread record and when it falls to retention (with -o wide: always)")
+	p.StringVar(&o.minHeadroom, "min-headroom", "", "a finding where the oldest unread record falls to retention sooner than this; it makes exit code 1 whatever --fail-on says (turns --time-lag on)")
 	p.StringVar(&o.over, "over", "", "look twice, this far apart: stalled and rewound need it")
 	p.StringVar(&o.watch, "watch", "", "look again every so often, with rates, until interrupted")
 	p.StringVar(&o.waitFor, "wait-for", "", "ok, moved or lag=N: look until it is so, at most --timeout long")
@@ -268,10 +268,15 @@ func (l *looking) prepare(ctx context.Context) (err error) {
 	if s.Limits.StaleAfter != nil && o.staleAfter == defaultStaleAfter {
 		o.stale = time.Duration(*s.Limits.StaleAfter)
 	}
-	l.ask.Stale, l.ask.TimeLag = o.stale, o.timeLag || o.headroom > 0
+	l.ask.Stale, l.ask.TimeLag = o.stale, o.timeLag || o.headroom > 0 || l.wideRows()
 	f.ask(&l.ask, &o.sel)
 	l.policy = inspect.Policy{StaleAfter: o.stale, MaxLag: o.maxLag, MinHeadroom: o.headroom}
 	return nil
+}
+
+// wideRows: a table of partitions is written that has columns for the time lag.
+func (l *looking) wideRows() bool {
+	return l.format == "wide" && l.o.watch == "" && (l.o.by == "partition" || l.o.by == "" && len(l.ask.Groups) == 1)
 }
 
 // take looks once.

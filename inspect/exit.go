@@ -9,8 +9,8 @@ const (
 	ExitIncomplete = 3
 )
 
-// ExitCode is 3 where anything is unknown, whatever failOn says; 1 where any finding is in failOn, or a group has nothing stored
-// at all (a name typed wrongly must not pass for healthy); else 0.
+// ExitCode is 3 where anything is unknown, whatever failOn says; 1 where any finding is in failOn or was asked for by a limit of
+// its own, or a group has nothing stored at all (a name typed wrongly must not pass for healthy); else 0.
 func ExitCode(r *Report, failOn []Verdict) int {
 	if r.Incomplete {
 		return ExitIncomplete
@@ -33,7 +33,7 @@ func ExitCode(r *Report, failOn []Verdict) int {
 }
 
 func hasAny(fs []Finding, vs []Verdict) bool {
-	return slices.ContainsFunc(fs, func(f Finding) bool { return slices.Contains(vs, f.Verdict) })
+	return slices.ContainsFunc(fs, func(f Finding) bool { return f.Asked || slices.Contains(vs, f.Verdict) })
 }
 
 // AnyFinding is every verdict but ok: what --fail-on is by itself.

@@ -55,7 +55,8 @@ func earlier(a, b time.Time) time.Time {
 // finding says what is wrong with rows that share a cause, what a restart would do, and how to repair it.
 func (c *classifier) finding(g *GroupReport, k cause, rows []*Row) Finding {
 	t := c.sum(rows)
-	f := Finding{Verdict: causeVerdicts[k], Proof: k.proven(), Text: c.text(g, k, rows, t), Restart: c.restart(k, rows, t), cause: k}
+	f := Finding{Verdict: causeVerdicts[k], Proof: k.proven(), Text: c.text(g, k, rows, t), Restart: c.restart(k, rows, t), cause: k,
+		Asked: k == nearlyGone && c.policy.MinHeadroom > 0}
 	return f.offer(rows, c.repairs(g, k, rows, t))
 }
 

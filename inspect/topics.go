@@ -173,5 +173,5 @@ func unknownName(what string, names []string, meant string) error {
 	if meant != "" {
 		return fmt.Errorf("%s %w; did you mean %s?", text, verb, meant)
 	}
-	return fmt.Errorf("%s %w, and nothing is stored for it; the list command shows what there is", text, verb)
+	return fmt.Errorf("%s %w, and nothing is stored for it (offsetctl topics lists what there is)", text, verb)
 }

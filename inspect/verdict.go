@@ -64,6 +64,7 @@ type Finding struct {
 	Text    string   `json:"text"`              // one plain sentence
 	Restart string   `json:"restart,omitempty"` // what a restart would do, where that is worse than nothing
 	Proof   bool     `json:"proof,omitempty"`   // of diverged: proven; otherwise a doubt
+	Asked   bool     `json:"asked,omitempty"`   // a limit that was asked for is passed: it counts whatever --fail-on says
 	Repairs []Repair `json:"repairs,omitempty"` // one, or several to choose from; none: Text says why
 
 	cause cause
