@@ -119,8 +119,16 @@ type RunningInfo struct {
 }
 
 // ClientQueue is what a client says of one of its queues.
-type ClientQueue struct {
-	LastConsumed int64 `json:"lastConsumeTimestamp"` // ms, by the client's clock; also when it began with the queue
+type ClientQueue struct { // times are in ms, by the client's clock
+	LastConsumed int64 `json:"lastConsumeTimestamp"` // also when it began with the queue
+	LastLocked   int64 `json:"lastLockTimestamp"`    // of a client that locks none: when it began with the queue
+}
+
+// Consumed tells whether the client has consumed from the queue since it began with it. It is never true of a client that locks
+// its queues, which can be told only of others.
+func (q ClientQueue) Consumed() bool {
+	const moment = 5 // ms, that may lie between the two when a client begins
+	return q.LastLocked > 0 && q.LastConsumed > q.LastLocked+moment
 }
 
 // ErrNotTold is wrapped when a client is there and could not tell what it does: a Go client for some seconds after a burst.

@@ -82,7 +82,9 @@ func TestLiveReset(t *testing.T) {
 // last consumption tells, and where it says nothing, nothing is claimed.
 func TestLiveResetBackAtTheOldPosition(t *testing.T) {
 	own := []remoting.Queue{{Topic: "orders", Broker: "broker-a", ID: 0}}
-	told := func(ms int64) remotingtest.Client { return remotingtest.Client{ID: "c1", Owns: own, Consumed: ms} }
+	told := func(began, consumed int64) remotingtest.Client {
+		return remotingtest.Client{ID: "c1", Owns: own, Began: began, Consumed: consumed}
+	}
 	silent := remotingtest.Client{ID: "c1", Silent: true}
 	for what, x := range map[string]struct {
 		before, after remotingtest.Client
@@ -90,12 +92,13 @@ func TestLiveResetBackAtTheOldPosition(t *testing.T) {
 		late          int32         // how many questions after the write it cannot answer yet
 		want          string
 	}{
-		"put back":                 {told(1), told(1), 0, 0, "100"},
-		"read again":               {told(1), told(2), 0, 0, "20"},
-		"does not tell":            {told(1), silent, 0, 0, "did not tell which"},
-		"tells when asked again":   {told(1), told(2), 0, 3, "20"},
-		"put back, told only then": {silent, told(0), time.Second, 0, "100"},
-		"read again, told only then, and when asked again": {silent, told(0), 11 * time.Second, 3, "20"},
+		"put back":                 {told(1, 99), told(1, 99), 0, 0, "100"},
+		"read again":               {told(1, 99), told(200, 300), 0, 0, "20"},
+		"begun anew, nothing read": {told(1, 99), told(200, 201), 0, 0, "100"},
+		"does not tell":            {told(1, 99), silent, 0, 0, "did not tell which"},
+		"tells when asked again":   {told(1, 99), told(200, 300), 0, 3, "20"},
+		"put back, told only then": {silent, told(1, 0), time.Second, 0, "100"},
+		"read again, told only then, and when asked again": {silent, told(1, 0), 11 * time.Second, 3, "20"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -120,7 +120,8 @@ func taken(next int64) offset.Stored {
 }
 
 // conclude answers for the rows whose time is over. A client may have read up to its old position again between two looks at
-// what is stored: that it has consumed meanwhile although the position is the same tells.
+// what is stored: that it has consumed meanwhile although the position is the same tells. That it has begun with the queue anew
+// is no proof: clients do so by themselves, and those whose new position got lost on its way.
 func (w *writing) conclude(ctx context.Context, at []int) {
 	at = slices.DeleteFunc(at, func(i int) bool { return w.rows[i].settled() || w.rows[i].phase == arrived })
 	if len(at) == 0 {
@@ -141,14 +142,14 @@ func (w *writing) conclude(ctx context.Context, at []int) {
 	}
 }
 
-// consumedSince tells whether a client that last consumed from a queue at this time, by its clock, did so after the write. Where
-// it did not tell its time before, ours of the write stands for it: a client that obeys pauses before it reads again, and clocks
-// differ by less than half of that.
-func (w *writing) consumedSince(p offset.Partition, after int64) bool {
-	if before, knew := w.consumed[p]; knew {
-		return after != before
+// consumedSince tells whether a client has consumed from a queue since the write. Where it did not tell what it did before, our
+// time of the write stands for that: a client that obeys pauses before it reads again, and clocks differ by less than half of it.
+func (w *writing) consumedSince(p offset.Partition, now remoting.ClientQueue) bool {
+	before, knew := w.consumed[p]
+	if !knew {
+		before.LastConsumed = w.began.Add(clientPause / 2).UnixMilli()
 	}
-	return after >= w.began.Add(clientPause/2).UnixMilli()
+	return now.Consumed() && now.LastConsumed > before.LastConsumed
 }
 
 // clientPause is how long a client pauses that was told to read from somewhere else.
@@ -163,7 +164,7 @@ func describe(s offset.Stored) string {
 
 // consumedAfterwards is lastConsumed once all clients could tell: a Go client cannot for some ten seconds after a burst, which
 // reading again is.
-func (w *writing) consumedAfterwards(ctx context.Context) map[offset.Partition]int64 {
+func (w *writing) consumedAfterwards(ctx context.Context) map[offset.Partition]remoting.ClientQueue {
 	for end := w.env.Now().Add(w.pace.silent); ; {
 		out, all := w.lastConsumed(ctx)
 		if all || w.env.Now().After(end) {
@@ -177,21 +178,21 @@ func (w *writing) consumedAfterwards(ctx context.Context) map[offset.Partition]i
 	}
 }
 
-// lastConsumed asks all clients when they last consumed from each of their queues, or began with it. all is false when one of
-// them is there and could not tell.
-func (w *writing) lastConsumed(ctx context.Context) (_ map[offset.Partition]int64, all bool) {
+// lastConsumed asks all clients what they did with each of their queues. all is false when one of them is there and could not
+// tell.
+func (w *writing) lastConsumed(ctx context.Context) (_ map[offset.Partition]remoting.ClientQueue, all bool) {
 	infos, errs := make([]remoting.RunningInfo, len(w.on.clients)), make([]error, len(w.on.clients))
 	each(len(infos), func(i int) {
 		infos[i], errs[i] = w.client.RunningInfo(ctx, w.on.clients[i].at, w.group, w.on.clients[i].ID)
 	})
-	out, all := map[offset.Partition]int64{}, true
+	out, all := map[offset.Partition]remoting.ClientQueue{}, true
 	for i, info := range infos {
 		if errs[i] != nil {
 			w.env.Log.Info("a client did not tell what it does", "client", w.on.clients[i].ID, "error", errs[i])
 			all = all && !errors.Is(errs[i], remoting.ErrNotTold)
 		}
 		for q, has := range info.Queues {
-			out[offset.Partition{Topic: q.Topic, Broker: q.Broker, Index: q.ID}] = has.LastConsumed
+			out[offset.Partition{Topic: q.Topic, Broker: q.Broker, Index: q.ID}] = has
 		}
 	}
 	return out, all

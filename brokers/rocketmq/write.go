@@ -46,8 +46,8 @@ type writing struct {
 	rows  []row
 	on    online // who consumed just before
 
-	consumed map[offset.Partition]int64 // of a live group, before anything was sent: see lastConsumed
-	began    time.Time                  // when sending to a live group began
+	consumed map[offset.Partition]remoting.ClientQueue // of a live group, before anything was sent: see lastConsumed
+	began    time.Time                                 // when sending to a live group began
 }
 
 // row is one change. With err set it is settled.

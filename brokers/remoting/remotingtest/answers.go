@@ -233,7 +233,8 @@ func (b *Broker) runningInfo(group, client string) *remoting.Command {
 		subs = append(subs, fmt.Sprintf(`{"codeSet":["65"],"expressionType":"TAG","subString":%q,"subVersion":1,"topic":%q}`, c.Filters[t], t))
 	}
 	for _, q := range c.Owns {
-		queues = append(queues, fmt.Sprintf(`{"brokerName":%q,"queueId":%d,"topic":%q}:{"commitOffset":1,"dropped":false,"lastConsumeTimestamp":%d}`, q.Broker, q.ID, q.Topic, c.Consumed))
+		queues = append(queues, fmt.Sprintf(`{"brokerName":%q,"queueId":%d,"topic":%q}:{"commitOffset":1,"dropped":false,"lastConsumeTimestamp":%d,"lastLockTimestamp":%d}`,
+			q.Broker, q.ID, q.Topic, c.Consumed, c.Began))
 	}
 	a := ok(nil, `{"mqTable":{`+strings.Join(queues, ",")+`},"properties":{"PROP_CONSUMEORDERLY":"false"},"subscriptionSet":[`+strings.Join(subs, ",")+`]}`)
 	a.Version = goClient

@@ -56,7 +56,8 @@ type Client struct {
 	Filters   map[string]string // by topic, what it subscribes to
 	Silent    bool              // it cannot tell what it does, as a Go client after a burst
 	Owns      []remoting.Queue
-	Consumed  int64 // when it last consumed from what it owns, in ms
+	Began     int64 // when it began with what it owns, in ms
+	Consumed  int64 // when it last consumed from it, or began
 }
 
 func newBroker(c *Cluster, name string) *Broker {
