@@ -38,10 +38,13 @@ type CopyOptions struct {
 // leader epochs stay there, for they mean nothing elsewhere. The plan is never nil; the error is a *Refused.
 func MakeCopy(from, to *inspect.Report, o CopyOptions) (*Plan, error) {
 	o.Mode, o.Target, o.Replay, o.strict, o.Only = ToTarget, offset.Target{Kind: offset.ToOffsets}, true, true, nil
-	c := copying{from: from, o: o}
+	c := copying{from: from, o: o, apart: map[offset.Partition]bool{}}
 	c.places(to)
-	o.Target.Offsets = c.numbers()
+	o.Target.Offsets, o.apart = c.numbers(), c.apart
 	target := narrowed(to, o.Target.Offsets)
+	if len(o.Target.Offsets) == 0 && len(c.reasons) == 0 {
+		c.nothing()
+	}
 	p, err := Make(target, o.Options)
 	p.Kind, p.Asked = KindCopy, false
 	var r *Refused
@@ -57,7 +60,8 @@ type copying struct {
 	from    *inspect.Report
 	o       CopyOptions
 	reasons []Reason
-	left    []string
+	left    []string                  // and why
+	apart   map[offset.Partition]bool // the same, by their names at the target
 }
 
 // shareBroker tells whether two answers are of one cluster where its name does not: every RocketMQ cluster may be called
@@ -118,6 +122,13 @@ func (c *copying) numbers() map[offset.Partition]int64 {
 	return out
 }
 
+// nothing refuses a copy of nothing: most often the source's name is not what was meant.
+func (c *copying) nothing() {
+	name := c.from.Groups[0].Name
+	c.reasons = append(c.reasons, Reason{Cause: CauseNames, Group: name, Err: offset.ErrUnknownName,
+		Text: fmt.Sprintf("group %s has nothing stored at the source for what is selected", name), Next: "look at it with inspect -g " + name})
+}
+
 // At is a source partition's name at the target.
 func (o CopyOptions) At(p offset.Partition) offset.Partition {
 	if t, ok := o.MapTopic[p.Topic]; ok {
@@ -133,8 +144,10 @@ func (c *copying) number(r *inspect.Row) (int64, bool) {
 		c.refuse(r, CauseUnknown, fmt.Sprintf("%s: what the source has stored is not known: %v", r.Partition, r.Stored.Err), "leave it out with -t, or repeat when it can be measured", r.Stored.Err)
 	case s.State == offset.Invalid:
 		c.refuse(r, CauseChoice, fmt.Sprintf("%s: what the source has stored is no position", r.Partition), "leave it out with -t", nil)
-	case s.State == offset.Absent || !r.Exists:
-		c.left = append(c.left, r.Partition.String()+" (nothing to copy)")
+	case s.State == offset.Absent:
+		c.leave(r, "nothing to copy")
+	case !r.Exists:
+		c.leave(r, "no such partition")
 	case c.o.Translation != TranslateByTime:
 		return s.Next, true
 	default:
@@ -146,6 +159,11 @@ func (c *copying) number(r *inspect.Row) (int64, bool) {
 		return t.Value, true
 	}
 	return 0, false
+}
+
+func (c *copying) leave(r *inspect.Row, why string) {
+	c.left = append(c.left, fmt.Sprintf("%s (%s)", r.Partition, why))
+	c.apart[c.o.At(r.Partition)] = true
 }
 
 func (c *copying) refuse(r *inspect.Row, cause Cause, text, next string, err error) {

@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,30 @@ func copied(t *testing.T, from, to *inspecttest.World, o CopyOptions) (*Plan, er
 	return MakeCopy(report(t, from), reportOf(t, to, inspect.Ask{Groups: []string{"billing2"}, Topics: []string{"orders"}}), o)
 }
 
+// TestCopyOfNothing: a misspelt source is no success. What is left out is named once, with the reason.
+func TestCopyOfNothing(t *testing.T) {
+	w := external()
+	w.Log("orders:0", 0, 10)
+	w.Log("orders:1", 0, 10)
+	w.Commit("billing", "orders:0", 4)
+	w.Commit("billing", "orders:7", 5)
+	try := func(source string) (*Plan, error) {
+		o := CopyOptions{FromBroker: here.Broker, FromStore: here.Store}
+		o.Origin = here
+		return MakeCopy(reportOf(t, w, inspect.Ask{Groups: []string{source}, Topics: []string{"orders"}}),
+			reportOf(t, w, inspect.Ask{Groups: []string{"billing2"}, Topics: []string{"orders"}}), o)
+	}
+	_, err := try("biling")
+	wantRefused(t, err, CauseNames, "group biling has nothing stored", "inspect -g biling")
+	p, err := try("billing")
+	if err != nil || len(p.Groups) != 1 || len(p.Groups[0].Items) != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if got := strings.Join(p.NotSelected, ", "); got != "orders:1 (nothing to copy), orders:7 (no such partition)" {
+		t.Errorf("not selected: %s", got)
+	}
+}
+
 func TestCopyBetweenClusters(t *testing.T) {
 	from, to := twoClusters()
 	_, err := copied(t, from, to, CopyOptions{})
@@ -60,7 +85,7 @@ func TestCopyBetweenClusters(t *testing.T) {
 			t.Errorf("%s: %+v", name, it)
 		}
 	}
-	if p.Kind != KindCopy || !p.NewGroups || len(p.NotSelected) != 2 {
+	if p.Kind != KindCopy || !p.NewGroups || len(p.NotSelected) != 1 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -48,7 +48,8 @@ type Options struct {
 	To         string // where it goes, in a few words, for people
 	Origin     Origin
 
-	strict bool // every given partition must be there
+	strict bool                      // every given partition must be there
+	apart  map[offset.Partition]bool // not selected, and the caller says why
 }
 
 // Make plans a reset. Its Plan is never nil and shows every selected partition, also when its error, a *Refused, says why
@@ -318,7 +319,9 @@ func (m *making) rest(g *Group, name string) (stored bool) {
 		if in[l.Partition] {
 			continue
 		}
-		m.left = append(m.left, l.Partition)
+		if !m.apart[l.Partition] {
+			m.left = append(m.left, l.Partition)
+		}
 		if m.sv.Caps.Whole && touched[l.Partition.Topic] {
 			g.Items = append(g.Items, m.along(name, l))
 		}

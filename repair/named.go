@@ -31,7 +31,7 @@ func (m *making) names() {
 	}
 	slices.SortFunc(missing, offset.Partition.Compare)
 	for _, p := range missing {
-		m.refuse(Reason{Cause: CauseNames, Partition: &p, Err: offset.ErrUnknownName, Text: fmt.Sprintf("%s is given, but is not among the selected partitions", p), Next: "see topics for what exists"})
+		m.refuse(Reason{Cause: CauseNames, Partition: &p, Err: offset.ErrUnknownName, Text: fmt.Sprintf("%s is given, but is not among the selected partitions", p), Next: "select it with -t if it exists (see topics), or leave it out"})
 	}
 }
 
