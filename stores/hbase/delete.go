@@ -20,7 +20,7 @@ func (s *Store) DeleteGroup(ctx context.Context, group string, had []offset.Chan
 	found, err := s.positions(ctx, group)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("deleting group %s: %w", group, err)
+		return nil, err
 	case len(found)+len(had) == 0:
 		return nil, fmt.Errorf("group %s %w in the HBase table", group, offset.ErrUnknownName)
 	}
@@ -48,11 +48,12 @@ func (s *Store) positions(ctx context.Context, group string) (found []offset.Par
 	}
 	for _, r := range rows {
 		if len(r.view.odd) > 0 {
-			return nil, fmt.Errorf("it %w: in the row of topic %s column %q is no partition; look what it is, and delete it first", offset.ErrUnsupported, r.topic, r.view.odd[0])
+			return nil, fmt.Errorf("deleting group %s %w: the row of topic %s has a column %q, which is no partition; look what it is, and delete it first",
+				group, offset.ErrUnsupported, r.topic, r.view.odd[0])
 		}
 		for _, c := range r.view.columns {
 			if _, err := r.view.find(c.partition); err != nil {
-				return nil, offset.As(offset.ErrUnsupported, err)
+				return nil, fmt.Errorf("deleting group %s %w: %w", group, offset.ErrUnsupported, err)
 			}
 			found = append(found, c.partition)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/offsetctl/offsetctl/address"
 	"github.com/offsetctl/offsetctl/offset"
@@ -93,8 +94,8 @@ func configure(env offset.Env, a address.Address) (*Store, hrpc.Config, error) {
 	fail := func(format string, args ...any) (*Store, hrpc.Config, error) {
 		return nil, config, offset.As(offset.ErrConfig, fmt.Errorf("%s: %s", a, fmt.Sprintf(format, args...)))
 	}
-	if config.Table == "" || strings.ContainsAny(config.Table, ",/ ") {
-		return fail("the table's name is missing or is none (TABLE, or NAMESPACE:TABLE)")
+	if !isTable(config.Table) {
+		return fail("the table's name is missing or is none (TABLE, or NAMESPACE:TABLE, of letters, digits, _, - and .)")
 	}
 	switch a.Get("registry") {
 	case "", "zookeeper":
@@ -108,6 +109,21 @@ func configure(env offset.Env, a address.Address) (*Store, hrpc.Config, error) {
 		return fail("%v", err)
 	}
 	return &Store{family: config.Family, layout: layout{app: a.Get("app")}, dialect: dialect, now: env.Now, pause: sleep, look: lookTime}, config, nil
+}
+
+// isTable leaves the letters of other alphabets to HBase.
+func isTable(name string) bool {
+	namespace, table, ok := strings.Cut(name, ":")
+	if !ok {
+		namespace, table = "default", name
+	}
+	return isName(namespace, "_") && isName(table, "_-.") && !strings.ContainsRune("-.", rune(table[0]))
+}
+
+func isName(s, marks string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(marks, r)
+	})
 }
 
 func dialectOf(encoding, kept string) (value.Dialect, error) {

@@ -36,7 +36,7 @@ func (l layout) row(group, topic string) ([]byte, error) {
 	case len(key) > maxRow:
 		return nil, fmt.Errorf("HBase row for group %.40q…: a key of %d bytes %w", group, len(key), offset.ErrUnsupported)
 	case strings.HasPrefix(key, logPrefix):
-		return nil, fmt.Errorf("HBase row %q: rows that begin with %s are a job's log, a group there %w", key, logPrefix, offset.ErrUnsupported)
+		return nil, fmt.Errorf("group %q: its rows would begin with %s, as those of a job's log do, which %w", group, logPrefix, offset.ErrUnsupported)
 	}
 	return []byte(key), nil
 }

@@ -118,7 +118,8 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %v", more, err)
 		}
 	}
-	for _, url := range []string{"hbase://" + c.Addr() + "?registry=rpc", "hbase://" + c.Addr() + "/a,b?registry=rpc"} {
+	for _, table := range []string{"", "/a,b", "/a*b", "/a:b:c", "/:a", "/a:", "/-a", "/ns:.a", "/a-b:c"} {
+		url := "hbase://" + c.Addr() + table + "?registry=rpc"
 		if _, err := Open(t.Context(), environment(), parse(t, url)); !errors.Is(err, offset.ErrConfig) {
 			t.Errorf("%s: %v", url, err)
 		}

@@ -2,6 +2,7 @@ package hrpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/offsetctl/offsetctl/offset"
 )
 
 const (
@@ -44,6 +47,7 @@ type Client struct {
 	mu      sync.Mutex
 	regions located
 	meta    string // the server of hbase:meta, "" when it has to be asked for
+	trouble error  // what the last call to run out of time had met; nil since one succeeded
 }
 
 // Open finds the cluster and learns its version. The table is not looked at yet.
@@ -114,7 +118,7 @@ func (c *Client) callThrough(ctx context.Context, server, method string, param [
 	}
 	c.trace(server, method)
 	if ctx.Err() != nil {
-		return nil, &lostError{server: server, err: context.Cause(ctx)}
+		return nil, &lostError{err: context.Cause(ctx)}
 	}
 	through, cancel := linger(ctx, lingerTime)
 	defer cancel()
@@ -148,11 +152,15 @@ const (
 
 // retry tries until it succeeds, the error is final, or ctx is done. try has followed the error's cure itself.
 func (c *Client) retry(ctx context.Context, try func() error) error {
+	if ctx.Err() != nil {
+		return c.late(ctx)
+	}
 	pause := firstPause
 	doubts := 0 // in a row
 	for n := 1; ; n++ {
 		err := try()
 		if err == nil {
+			c.met(nil)
 			return nil
 		}
 		switch cureOf(err) {
@@ -173,10 +181,29 @@ func (c *Client) retry(ctx context.Context, try func() error) error {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return fmt.Errorf("%w (tried %d times until the time was up)", err, n)
+			err = fmt.Errorf("%w (tried %d times until the time was up)", err, n)
+			c.met(err)
+			return err
 		}
 		pause = min(2*pause, maxPause)
 	}
+}
+
+func (c *Client) met(trouble error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trouble = trouble
+}
+
+// late answers a call that begins when no time is left with what an earlier one has met: nobody was asked, so nobody is to blame.
+func (c *Client) late(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := fmt.Errorf("HBase table %s: no time was left to ask (%w)", c.table, context.Cause(ctx))
+	if c.trouble != nil {
+		err = fmt.Errorf("%w: %w", err, c.trouble)
+	}
+	return offset.As(offset.ErrUnreachable, err)
 }
 
 // onTable is retry for calls to the table's regions. Those of a table that is switched off answer like regions that are moving,
@@ -201,6 +228,10 @@ func (c *Client) heal(ctx context.Context, r region, err error) error {
 	case cure == reconnect:
 		c.forget(r)
 		c.pool.drop(r.server)
+	}
+	var ex *ServerError
+	if errors.As(err, &ex) && ex.Class == "NoSuchColumnFamilyException" {
+		return fmt.Errorf("HBase table %s: family %s %w: create it with \"store init\", or correct the address", c.table, c.family, offset.ErrUnknownName)
 	}
 	return fmt.Errorf("HBase table %s, region server %s: %w", c.table, r.server, err)
 }

@@ -293,6 +293,11 @@ func TestRegionWithoutServer(t *testing.T) {
 	if !errors.Is(r.Err, offset.ErrUnreachable) || !strings.Contains(r.Err.Error(), "no server yet") {
 		t.Error(r.Err)
 	}
+	// What is asked when the time is up blames nobody else.
+	late := client.Get(ctx, rows("b"))[0].Err
+	if !errors.Is(late, offset.ErrUnreachable) || !errors.Is(late, context.DeadlineExceeded) || !strings.Contains(late.Error(), "no time was left") || !strings.Contains(late.Error(), "no server yet") {
+		t.Error(late)
+	}
 }
 
 // One region fails for good, the other's rows are answered all the same.

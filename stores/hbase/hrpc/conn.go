@@ -43,11 +43,11 @@ func (p *pool) connect(ctx context.Context, server, service string) (*conn, erro
 		return nil, fmt.Errorf("HBase calls one of its servers %s, which has no address on this machine and so %w: make the name known here", server, offset.ErrUnreachable)
 	}
 	if err != nil {
-		return nil, &lostError{server: server, err: err}
+		return nil, &lostError{err: err}
 	}
 	if _, err := nc.Write(preamble(p.user, service)); err != nil {
 		_ = nc.Close()
-		return nil, &lostError{server: server, err: err}
+		return nil, &lostError{err: err}
 	}
 	c := &conn{server: server, net: nc, slots: make(chan struct{}, maxInFlight), waiting: map[uint32]chan response{}}
 	go c.read()
@@ -62,11 +62,11 @@ func (c *conn) call(ctx context.Context, method string, param []byte) ([]byte, e
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
-		return nil, &lostError{server: c.server, err: context.Cause(ctx)}
+		return nil, &lostError{err: context.Cause(ctx)}
 	}
 	id, answer, err := c.expect()
 	if err != nil {
-		return nil, &lostError{server: c.server, err: err}
+		return nil, &lostError{err: err}
 	}
 	if err := c.send(requestFrame(id, method, param)); err != nil {
 		c.fail(err)
@@ -75,14 +75,14 @@ func (c *conn) call(ctx context.Context, method string, param []byte) ([]byte, e
 	case r, ok := <-answer:
 		switch {
 		case !ok:
-			return nil, &lostError{server: c.server, sent: true, err: c.failure()}
+			return nil, &lostError{sent: true, err: c.failure()}
 		case r.exception != nil:
 			return nil, r.exception
 		}
 		return r.body, nil
 	case <-ctx.Done():
 		c.forget(id)
-		return nil, &lostError{server: c.server, sent: true, err: context.Cause(ctx)}
+		return nil, &lostError{sent: true, err: context.Cause(ctx)}
 	}
 }
 
@@ -218,7 +218,7 @@ func (p *pool) get(ctx context.Context, server, service string) (*conn, error) {
 	case <-d.done:
 		return d.conn, d.err
 	case <-ctx.Done():
-		return nil, &lostError{server: server, err: context.Cause(ctx)}
+		return nil, &lostError{err: context.Cause(ctx)}
 	}
 }
 

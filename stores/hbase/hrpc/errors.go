@@ -42,14 +42,13 @@ func (e *ServerError) Unwrap() error {
 // another login.
 var errMute = errors.New("the server closed the connection without an answer: another service listens there, or it demands Kerberos or TLS, which is not supported")
 
-// lostError is a connection that failed. A call that was sent may have been carried out.
+// lostError is a connection that failed; who called names the server. A call that was sent may have been carried out.
 type lostError struct {
-	server string
-	sent   bool
-	err    error
+	sent bool
+	err  error
 }
 
-func (e *lostError) Error() string { return fmt.Sprintf("%s: %v", e.server, e.err) }
+func (e *lostError) Error() string { return e.err.Error() }
 func (e *lostError) Unwrap() []error {
 	return []error{offset.ErrUnreachable, e.err}
 }

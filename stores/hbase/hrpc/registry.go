@@ -43,11 +43,9 @@ func (r *rpcRegistry) ask(ctx context.Context, method string) ([]byte, error) {
 		case errors.Is(err, errMute):
 			kind = fmt.Errorf("HBase's registry %w", offset.ErrConfig)
 			failed = append(failed, h+" knows no registry: either it is no master, or this HBase needs the address of its ZooKeeper")
-		case errors.As(err, &ex):
-			starting = starting || !ex.DoNotRetry
-			failed = append(failed, h+": "+ex.Error())
 		default:
-			failed = append(failed, err.Error())
+			starting = starting || errors.As(err, &ex) && !ex.DoNotRetry
+			failed = append(failed, h+": "+err.Error())
 		}
 	}
 	why := strings.Join(failed, "; ")
@@ -131,7 +129,7 @@ func (r *rpcRegistry) version(ctx context.Context) (string, error) {
 	const onlyVersion = 0
 	body, err := r.call(ctx, server, masterService, "GetClusterStatus", number(1, onlyVersion))
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("HBase master %s: %w", server, err)
 	}
 	for range 3 { // response, status, version
 		if body, err = firstOf(body); err != nil {

@@ -28,8 +28,8 @@ func (c *Client) Get(ctx context.Context, rows [][]byte) []RowResult {
 		open = slices.DeleteFunc(open, func(i int) bool { return out[i].Err == nil || cureOf(out[i].Err) == final })
 		return worst(out, open)
 	})
-	if errors.Is(err, errDisabled) {
-		for _, i := range open {
+	for _, i := range open {
+		if errors.Is(err, errDisabled) || out[i].Err == nil { // nil: it was not even asked for
 			out[i].Err = err
 		}
 	}

@@ -96,6 +96,9 @@ func (r *zkRegistry) unreachable(err error) error {
 		}
 		fmt.Fprintf(&tried, "; %v", e)
 	}
+	if len(r.dead) == 0 && errors.Is(err, zk.ErrNoServer) {
+		tried.WriteString("; something listens there, and gives no session")
+	}
 	return fmt.Errorf("ZooKeeper at %s %w: %w%s", strings.Join(r.hosts, ","), offset.ErrUnreachable, err, tried.String())
 }
 
@@ -228,7 +231,7 @@ func (r *zkRegistry) missing(ctx context.Context, name string) error {
 	if found {
 		return &unsettledError{fmt.Sprintf("HBase is not up: ZooKeeper has %s but no %s in it", r.parent, name)}
 	}
-	return fmt.Errorf("ZooKeeper at %s has no node %s: %w; set parent= to HBase's zookeeper.znode.parent", strings.Join(r.hosts, ","), r.parent, offset.ErrConfig)
+	return offset.As(offset.ErrConfig, fmt.Errorf("ZooKeeper at %s has no node %s; set parent= to HBase's zookeeper.znode.parent", strings.Join(r.hosts, ","), r.parent))
 }
 
 // master is the active master's address.
