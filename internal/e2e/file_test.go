@@ -243,7 +243,13 @@ func TestFileUnwritable(t *testing.T) {
 	c.must(os.Chmod(dir, 0o555))
 	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
 	o.verdict(o.inspect("g"), topic+":0", "ok", 50)
-	s := o.bound("reset", "-g", "g", "-t", topic, "--to-earliest", "--yes", "--settle", "0")
+	o.exits(0, "check", "-g", "g", "-t", topic, "--can", "inspect").says("file .*offsets.json: read")
+	s := o.bound("check", "-g", "g", "-t", topic, "--can", "reset")
+	if s.code != 5 {
+		t.Errorf("exit code %d: %s", s.code, s)
+	}
+	s.says("file .*offsets.json: read", "folder .*: make a file and put it in the place of offsets.json .permission denied.: not permitted")
+	s = o.bound("reset", "-g", "g", "-t", topic, "--to-earliest", "--yes", "--settle", "0")
 	if s.code != 5 {
 		t.Errorf("exit code %d: %s", s.code, s)
 	}

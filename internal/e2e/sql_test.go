@@ -88,8 +88,8 @@ func TestSQLSeedTable(t *testing.T) {
 		topic := bounds(c, "orders")
 		table := d.table("seed", seedColumns)
 		store := d.url("?table=" + table + seedOptions)
-		for p, at := range map[int]int64{0: 5, 1: 300, 2: 50, 3: -3, 9: 44} {
-			d.exec(fmt.Sprintf(`INSERT INTO %s (topic, partid, "offset", note) VALUES ('%s', %d, %d, 'job''s')`, table, topic, p, at))
+		for p, at := range map[int]string{0: "5", 1: "300", 2: "50", 3: "-3", 5: "NULL", 9: "44"} {
+			d.exec(fmt.Sprintf(`INSERT INTO %s (topic, partid, "offset", note) VALUES ('%s', %d, %s, 'job''s')`, table, topic, p, at))
 		}
 		content := `SELECT partid, "offset", note FROM ` + table + " ORDER BY partid, note"
 		o := c.operator("OFFSETCTL_STORE=" + store)
@@ -103,12 +103,13 @@ func TestSQLSeedTable(t *testing.T) {
 		o.verdict(rows, topic+":2", "ok", 50)
 		o.verdict(rows, topic+":3", "invalid", -1)
 		o.verdict(rows, topic+":4", "absent", -1)
+		o.verdict(rows, topic+":5", "invalid", -1)
 		o.verdict(rows, topic+":9", "orphan", 44)
 
-		o.exits(0, "reset", "-g", "any", "-t", topic+":0", "-t", topic+":3", "--repair", "--on-invalid", "earliest", "--yes", "--settle", "0").says("written 2 of 2")
-		d.has(content, "0 20 job's", "1 300 job's", "2 50 job's", "3 20 job's", "9 44 job's")
+		o.exits(0, "reset", "-g", "any", "-t", topic+":0", "-t", topic+":3,5", "--repair", "--on-invalid", "earliest", "--yes", "--settle", "0").says("written 3 of 3")
+		d.has(content, "0 20 job's", "1 300 job's", "2 50 job's", "3 20 job's", "5 20 job's", "9 44 job's")
 		o.exits(0, "undo", "--yes", "--settle", "0")
-		d.has(content, "0 5 job's", "1 300 job's", "2 50 job's", "3 -3 job's", "9 44 job's")
+		d.has(content, "0 5 job's", "1 300 job's", "2 50 job's", "3 -3 job's", "5 NULL job's", "9 44 job's")
 
 		for _, x := range []struct {
 			args []string
@@ -120,17 +121,18 @@ func TestSQLSeedTable(t *testing.T) {
 			}
 			s.says(x.want, "refused, nothing written")
 		}
-		o.exits(1, "inspect", "-g", "any", "-t", topic+":4").says("no reset can write it.*ADD UNIQUE", "!--repair")
+		o.exits(1, "inspect", "-g", "any", "-t", topic+":4", "-o", "json").says("no reset can write it: rows of table .*ADD UNIQUE", "!--repair")
 		o.exits(4, "groups", "delete", "any", "--yes", "--settle", "0").says("no column for groups")
 		d.exec(fmt.Sprintf(`INSERT INTO %s (topic, partid, "offset", note) VALUES ('%s', 2, 51, 'second')`, table, topic))
-		o.exits(1, "inspect", "-g", "any", "-t", topic+":2").says("invalid", "2 rows: 50, 51", "no reset can write it: table .* has more than one row", "!--to-earliest")
+		o.exits(1, "inspect", "-g", "any", "-t", topic+":2").says("invalid", "2 rows: 50, 51", "!--to-earliest")
+		o.exits(1, "inspect", "-g", "any", "-t", topic+":2", "-o", "json").says("no reset can write it: table .* has more than one row")
 		s = o.run("reset", "-g", "any", "-t", topic+":2", "--to-earliest", "--yes", "--settle", "0")
 		if s.code != 4 {
 			t.Errorf("two rows for one partition: %s", s)
 		}
 		s.says("more than one row", topic+":2", "refused, nothing written")
 		o.exits(0, "history").says("!reset -g any -t " + topic + ":[24]")
-		d.has(content, "0 5 job's", "1 300 job's", "2 50 job's", "2 51 second", "3 -3 job's", "9 44 job's")
+		d.has(content, "0 5 job's", "1 300 job's", "2 50 job's", "2 51 second", "3 -3 job's", "5 NULL job's", "9 44 job's")
 		o.keepsSecrets(appSecret)
 	})
 }
@@ -171,6 +173,7 @@ func TestBR32SQLValueKinds(t *testing.T) {
 		o.exits(0, "inspect", "-g", "g")
 		o.exits(0, "undo", "--yes", "--settle", "0")
 		d.has(content, before...)
+		d.has(`SELECT partid FROM `+table+` WHERE "offset" IS NULL`, "9") // not the word
 	})
 }
 
