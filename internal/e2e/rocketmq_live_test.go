@@ -42,17 +42,35 @@ func (r *rocket) caughtUp(group string, next int64, queues ...offset.Partition) 
 }
 
 // again wants so many messages to be read once more, and no other: a client begins with its queues again within 20 s of its pause.
-func (r *rocket) again(seen *atomic.Int64, before, want int64) {
+func (r *rocket) again(group string, q offset.Partition, seen *atomic.Int64, before, want int64) {
 	r.t.Helper()
 	rockets.Eventually(r.t, time.Minute, func() string {
 		if n := seen.Load() - before; n < want {
-			return fmt.Sprintf("called written, and %d of %d messages were read again", n, want)
+			stored, _ := r.Stored(group, q)
+			return fmt.Sprintf("called written, and %d of %d messages were read again; the group is at %d", n, want, stored)
 		}
 		return ""
 	})
 	if n := seen.Load() - before; n != want {
 		r.t.Errorf("%d messages were read again, want %d", n, want)
 	}
+}
+
+// moves resets a live group, and answers how many messages were seen before. Where it is not known whether the clients moved, which
+// may happen on a busy machine, the command is repeated once, as it says.
+func (r *rocket) moves(seen *atomic.Int64, args ...string) (before int64, s *said) {
+	r.t.Helper()
+	args = append([]string{"reset", "--yes", "--allow-live"}, args...)
+	before = seen.Load()
+	if s = r.run(args...); s.code == 3 && strings.Contains(s.out, "did not tell which") && strings.Contains(s.out, "repeat the command") {
+		r.t.Log("once more after: ", s)
+		before = seen.Load()
+		s = r.run(args...)
+	}
+	if s.code != 0 {
+		r.t.Fatal(s)
+	}
+	return before, s
 }
 
 // All messages are read again. With a client of another tag beside it the group is one whose subscriptions differ (BR-31).
@@ -65,9 +83,9 @@ func liveEarliest(t *testing.T, r *rocket) {
 	r.caughtUp(group, 20, q)
 	r.exits(4, "reset", "-g", group, "-t", topic, "--to-earliest", "--yes").says("is live, push, 1 member", "--allow-live")
 	r.at(group, q, 20)
-	before := seen.Load()
-	r.exits(0, "reset", "-g", group, "-t", topic, "--to-earliest", "--yes", "--allow-live").says("written 1 of 1")
-	r.again(&seen, before, 20)
+	before, s := r.moves(&seen, "-g", group, "-t", topic, "--to-earliest")
+	s.says("written 1 of 1")
+	r.again(group, q, &seen, before, 20)
 	r.Consume(group, topic, "B", &seen)
 	rockets.Eventually(t, 2*time.Minute, func() string {
 		if s := r.run("inspect", "-g", group, "-t", topic); s.code != 1 || !strings.Contains(s.out, "mixed-subscriptions") {
@@ -92,7 +110,8 @@ func liveLatest(t *testing.T, r *rocket) {
 		return ""
 	})
 	r.exits(4, "reset", "-g", group, "-t", topic, "--to-latest", "--yes").says("is live, push, 1 member", "SKIPS [1-9]")
-	r.exits(0, "reset", "-g", group, "-t", topic, "--to-latest", "--yes", "--allow-live").says("SKIPS [1-9]", "written 1 of 1")
+	_, s := r.moves(&seen, "-g", group, "-t", topic, "--to-latest")
+	s.says("SKIPS [1-9]", "written 1 of 1")
 	if n, found := r.Stored(group, q); n != backlog || !found {
 		t.Errorf("called written, and the group is at %d (%v)", n, found)
 	}
@@ -114,29 +133,31 @@ func liveExplicit(t *testing.T, r *rocket) {
 	r.caughtUp(group, 20, q)
 	r.exits(4, "reset", "-g", group, "-t", topic+"@broker-a:0", "--to-offset", "7", "--yes").says("1 member", "--allow-live")
 	before := seen.Load()
-	args := []string{"reset", "-g", group, "-t", topic + "@broker-a:0", "--to-offset", "7", "--yes", "--allow-live"}
+	args := []string{"-g", group, "-t", topic + "@broker-a:0", "--to-offset", "7"}
 	if !r.Old() {
-		r.exits(0, args...).says("written 1 of 1")
-		r.again(&seen, before, 13)
+		before, s := r.moves(&seen, args...)
+		s.says("written 1 of 1")
+		r.again(group, q, &seen, before, 13)
 		return
 	}
-	r.exits(3, args...).says("warning: .*is overwritten by them within seconds", "incomplete \\(exit 3\\)", "overwritten|still there|is there")
+	r.exits(3, append([]string{"reset", "--yes", "--allow-live"}, args...)...).says("warning: .*is overwritten by them within seconds", "incomplete \\(exit 3\\)", "overwritten|still there|is there")
 	if seen.Load() != before {
 		t.Error("messages were read again")
 	}
 	r.at(group, q, 20)
 }
 
-// A time in the middle, for all queues: half of the messages are read again on both versions.
+// A time in the middle, for all queues: half of the messages are read again on both versions. The gap is longer than it takes to
+// fill both queues, because 4.9 searches the nearest message.
 func liveTime(t *testing.T, r *rocket) {
 	topic, group := r.Topic("time", 2, "broker-a"), r.Group("time")
 	one, two := queue(topic, "broker-a", 0), queue(topic, "broker-a", 1)
 	var between time.Time
 	for i := range 2 {
 		if i == 1 {
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(2 * time.Second)
 			between = time.Now().UTC()
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(2 * time.Second)
 		}
 		r.Produce(one, 10, "x", "")
 		r.Produce(two, 10, "x", "")
@@ -144,8 +165,7 @@ func liveTime(t *testing.T, r *rocket) {
 	var seen atomic.Int64
 	r.Consume(group, topic, "*", &seen)
 	r.caughtUp(group, 20, one, two)
-	before := seen.Load()
-	r.exits(0, "reset", "-g", group, "-t", topic, "--to-time", between.Format("2006-01-02T15:04:05.000Z"), "--yes", "--allow-live").
-		says("warning: group .* is being consumed by its clients, .*1: ", "written 2 of 2")
-	r.again(&seen, before, 20)
+	before, s := r.moves(&seen, "-g", group, "-t", topic, "--to-time", between.Format("2006-01-02T15:04:05.000Z"))
+	s.says("warning: group .* is being consumed by its clients, .*1: ", "written 2 of 2")
+	r.again(group, one, &seen, before, 20)
 }

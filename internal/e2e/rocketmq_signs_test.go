@@ -55,6 +55,25 @@ func TestRocketMQAnswersThatAreNone(t *testing.T) {
 	}
 }
 
+// A proxy's address given for a name server's is recognised: it lists itself as every broker, and knows nothing of the cluster.
+func TestRocketMQProxyForNameServer(t *testing.T) {
+	r := fakeRocketOf(t, remotingtest.Options{}, "")
+	r.Intercept(func(c *remotingtest.Call) bool {
+		a := &remoting.Command{Opaque: c.Request.Opaque, Flag: remoting.FlagAnswer, Ext: map[string]string{"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}}
+		if c.Request.Code == int(remoting.CodeRoute) {
+			a.Body = []byte(`{"brokerDatas":[{"brokerAddrs":{"0":"h:1","1":"h:1"},"brokerName":"broker-a","cluster":"c"}],"queueDatas":[]}`)
+		} else {
+			a.Code = remoting.NotSupported
+		}
+		frame, _ := a.Append(nil)
+		_, _ = c.Conn.Write(frame)
+		return true
+	})
+	for _, args := range [][]string{{"inspect", "-g", "g", "-t", "orders"}, {"groups"}, {"reset", "-g", "g", "-t", "orders", "--to-earliest", "--yes"}} {
+		r.exits(2, args...).says(r.NameServers()[0] + ": this is a RocketMQ 5 proxy and no name server; give the address of a name server")
+	}
+}
+
 // Clients that come through a proxy are in no broker's list: positions that move, or a retry topic of popping, tell them from nobody.
 func TestRocketMQUnlistedClients(t *testing.T) {
 	r := fakeRocketOf(t, remotingtest.Options{}, "")
