@@ -57,7 +57,7 @@ Verdicts, worst first: ` + verdictList() + `. See docs/verdicts.md.
 	}
 	o.sel.flags(f, c, selectGroup, selectAll, selectTopics, selectAllTopics)
 	p := c.Flags()
-	p.StringVar(&o.by, "by", "", "group, topic or partition: one line each (default: partition for one group, group for several)")
+	p.StringVar(&o.by, "by", "", "group, topic or partition: one line each (default: partition for one group, group for several; what programs read has partitions)")
 	p.StringVar(&o.show, "show", "", "only rows with these verdicts, comma separated; the exit code does not change")
 	p.StringVar(&o.failOn, "fail-on", "", "verdicts that make exit code 1, comma separated; loss stands for the five that lose or repeat records; none for no verdict (default: any but ok)")
 	p.Int64Var(&o.maxLag, "max-lag", 0, "more unread records than this in a partition are lagging")
@@ -150,6 +150,9 @@ func (o *inspectOptions) parse() (err error) {
 		if on {
 			modes++
 		}
+	}
+	if o.watch != "" && o.by != "" && o.by != "partition" {
+		return usagef("--by %s does not go with --watch, which has a line for each partition", o.by)
 	}
 	if modes > 1 {
 		return usagef("--over, --watch, --wait-for and --compare exclude each other")

@@ -35,6 +35,7 @@ type docHead struct {
 	ExitCode   int               `json:"exitCode"`
 	Findings   []inspect.Finding `json:"findings,omitempty"` // of the cluster
 	Gaps       []string          `json:"gaps,omitempty"`     // why what was seen may not be all
+	By         string            `json:"by,omitempty"`       // group or topic: the partitions are summed up
 }
 
 type docGroup struct {
@@ -118,7 +119,7 @@ func newDocHead(r *inspect.Report, o InspectOptions) docHead {
 	h := o.Header.Of(r.Survey)
 	return docHead{Schema: SchemaInspect, Taken: r.Survey.Taken.UTC(), Context: h.Context, Broker: h.Product, Cluster: h.Cluster, Store: h.Store, NoRoster: h.BrokersUnknown,
 		Isolation: r.Survey.Ask.Isolation.String(), Verdict: r.Verdict, Incomplete: r.Incomplete, ExitCode: inspect.ExitCode(r, o.FailOn),
-		Findings: r.Findings, Gaps: texts(r.Survey.Gaps)}
+		Findings: r.Findings, Gaps: texts(r.Survey.Gaps), By: summedBy(o)}
 }
 
 func texts(errs []error) (out []string) {
@@ -193,6 +194,9 @@ func ParseReport(b []byte) (*inspect.Report, error) {
 	}
 	if d.Schema != SchemaInspect {
 		return nil, fmt.Errorf("its schema is %q; what inspect -o json writes has %q", d.Schema, SchemaInspect)
+	}
+	if d.By != "" {
+		return nil, fmt.Errorf("it was written with --by %s and has no partitions, which are what is compared", d.By)
 	}
 	if d.Taken.IsZero() {
 		return nil, errors.New("it does not say when it was taken")

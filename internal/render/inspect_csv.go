@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/offsetctl/offsetctl/inspect"
@@ -13,10 +14,65 @@ import (
 var csvColumns = []string{"group", "topic", "broker", "partition", "state", "stored", "start", "stable", "end", "lag", "lost", "ahead", "held", "verdict",
 	"oldest_unread", "gone_in_seconds", "consume_at", "owner", "detail"}
 
-// inspectCSV writes a line for each partition. What is not known is empty; a group without partitions has a line with its finding.
+var (
+	csvGroupColumns = []string{"group", "kind", "phase", "members", "partitions", "lag", "unmeasured", "lost", "verdict", "verdicts"}
+	csvTopicColumns = []string{"group", "topic", "broker", "partitions", "lag", "unmeasured", "lost", "verdict", "verdicts"}
+)
+
+// inspectCSV writes a line for each partition, topic or group.
 func inspectCSV(w io.Writer, r *inspect.Report, o InspectOptions) error {
-	c := csv.NewWriter(w)
-	_ = c.Write(csvColumns) // Flush below has the error
+	c := csv.NewWriter(w) // whose Flush has the error
+	switch o.By {
+	case "group":
+		csvGroups(c, r, o)
+	case "topic":
+		csvTopics(c, r, o)
+	default:
+		csvPartitions(c, r, o)
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func csvGroups(c *csv.Writer, r *inspect.Report, o InspectOptions) {
+	_ = c.Write(csvGroupColumns)
+	for i := range r.Groups {
+		if g := &r.Groups[i]; o.showsAny(g) {
+			d := newDocGroup(g)
+			_ = c.Write([]string{g.Name, d.Kind, d.Phase, strconv.Itoa(d.Members), strconv.Itoa(len(g.Rows)), integer(g.Lag), strconv.Itoa(g.Unmeasured),
+				integer(g.Lost), g.Verdict.String(), csvCounts(g)})
+		}
+	}
+}
+
+func csvTopics(c *csv.Writer, r *inspect.Report, o InspectOptions) {
+	_ = c.Write(csvTopicColumns)
+	for i := range r.Groups {
+		sums := topicSums(&r.Groups[i])
+		for k := range sums {
+			if s := &sums[k]; o.showsAny(&s.GroupReport) {
+				p := s.Rows[0].Partition
+				_ = c.Write([]string{s.Name, p.Topic, p.Broker, strconv.Itoa(len(s.Rows)), integer(s.Lag), strconv.Itoa(s.Unmeasured), integer(s.Lost),
+					s.Verdict.String(), csvCounts(&s.GroupReport)})
+			}
+		}
+	}
+}
+
+// csvCounts is "stale 1; ok 7", worst first.
+func csvCounts(g *inspect.GroupReport) string {
+	var out []string
+	for v, n := range g.Counts {
+		if n > 0 {
+			out = append(out, inspect.Verdict(v).String()+" "+strconv.Itoa(n))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// csvPartitions: what is not known is empty; a group without partitions has a line with its finding.
+func csvPartitions(c *csv.Writer, r *inspect.Report, o InspectOptions) {
+	_ = c.Write(csvColumns)
 	for i := range r.Groups {
 		g := &r.Groups[i]
 		for k := range g.Rows {
@@ -30,8 +86,6 @@ func inspectCSV(w io.Writer, r *inspect.Report, o InspectOptions) error {
 			_ = c.Write(line)
 		}
 	}
-	c.Flush()
-	return c.Error()
 }
 
 func csvRow(r *inspect.Row) []string {

@@ -23,7 +23,7 @@ func (p *printer) byGroup() {
 		switch g := &p.r.Groups[i]; {
 		case g.Verdict == inspect.OK && !all:
 			healthy, parts, lag = healthy+1, parts+len(g.Rows), lag+g.Lag
-		case p.shown(g):
+		case p.o.showsAny(g):
 			bad = append(bad, g)
 		}
 	}
@@ -48,14 +48,14 @@ func (p *printer) byGroup() {
 	}
 }
 
-// shown: the group has a row or a finding that --show asks for.
-func (p *printer) shown(g *inspect.GroupReport) bool {
+// showsAny: the group has a row or a finding that --show asks for.
+func (o InspectOptions) showsAny(g *inspect.GroupReport) bool {
 	for v, n := range g.Counts {
-		if n > 0 && p.o.shows(inspect.Verdict(v)) {
+		if n > 0 && o.shows(inspect.Verdict(v)) {
 			return true
 		}
 	}
-	return p.o.shows(g.Verdict)
+	return o.shows(g.Verdict)
 }
 
 func lagOf(g *inspect.GroupReport) string {
@@ -110,7 +110,7 @@ func (p *printer) byTopic() {
 	}
 	for i := range sums {
 		s := &sums[i]
-		if !p.shown(&s.GroupReport) {
+		if !p.o.showsAny(&s.GroupReport) {
 			continue
 		}
 		what := strings.Join(p.counts(&s.GroupReport, 3), ", ")

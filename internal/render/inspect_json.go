@@ -16,18 +16,32 @@ type stream interface {
 	end() error
 }
 
-// inspectStream writes the document row by row: a report may have many, and none of them has to be in memory twice.
+// inspectStream writes the document row by row: a report may have many, and none of them has to be in memory twice. What a group
+// has below it are its partitions, its topics or nothing, as InspectOptions.By says.
 func inspectStream(s stream, r *inspect.Report, o InspectOptions) error {
 	s.open(newDocHead(r, o), "groups")
 	for i := range r.Groups {
-		g := &r.Groups[i]
-		s.open(newDocGroup(g), "partitions")
-		for k := range g.Rows {
-			if o.shows(g.Rows[k].Verdict) {
-				s.item(newDocRow(&g.Rows[k]))
+		switch g := &r.Groups[i]; o.By {
+		case "group":
+			s.item(docGroupSum{newDocGroup(g), newDocCounts(g)})
+		case "topic":
+			s.open(newDocGroup(g), "topics")
+			sums := topicSums(g)
+			for k := range sums {
+				if o.showsAny(&sums[k].GroupReport) {
+					s.item(newDocTopic(&sums[k]))
+				}
 			}
+			s.close()
+		default:
+			s.open(newDocGroup(g), "partitions")
+			for k := range g.Rows {
+				if o.shows(g.Rows[k].Verdict) {
+					s.item(newDocRow(&g.Rows[k]))
+				}
+			}
+			s.close()
 		}
-		s.close()
 	}
 	s.close()
 	return s.end()

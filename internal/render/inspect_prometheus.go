@@ -15,12 +15,14 @@ import (
 // gauges are the metrics of a report. A number that is not known has no sample: a zero would be a lie.
 type gauges struct {
 	stored, start, stable, end, lag, lost, ahead, held, oldest, gone, in, out, verdict *prometheus.GaugeVec // of a partition
+	topicLag, topicLost, topicUnmeasured, topicVerdict                                 *prometheus.GaugeVec
 	groupLag, groupLost, groupUnmeasured, groupVerdict, groupMembers                   *prometheus.GaugeVec
 	taken, exit                                                                        *prometheus.GaugeVec
 }
 
 func newGauges(reg *prometheus.Registry) *gauges {
 	part := []string{"group", "topic", "broker", "partition"}
+	topic := part[:3:3]
 	vec := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "offsetctl", Name: name, Help: help}, labels)
 		reg.MustRegister(v)
@@ -40,6 +42,10 @@ func newGauges(reg *prometheus.Registry) *gauges {
 		in:              vec("partition_in_records_per_second", "Records appended, between two looks.", part...),
 		out:             vec("partition_out_records_per_second", "Records read, between two looks.", part...),
 		verdict:         vec("partition_verdict", "1 for the worst verdict of the partition.", append(part, "verdict")...),
+		topicLag:        vec("topic_lag_records", "Unread records of the topic's partitions whose lag is known.", topic...),
+		topicLost:       vec("topic_lost_records", "Unread records that retention took.", topic...),
+		topicUnmeasured: vec("topic_unmeasured_partitions", "Partitions that could not be measured.", topic...),
+		topicVerdict:    vec("topic_verdict", "1 for the worst verdict of the topic.", append(topic, "verdict")...),
 		groupLag:        vec("group_lag_records", "Unread records of all partitions whose lag is known.", "group"),
 		groupLost:       vec("group_lost_records", "Unread records that retention took.", "group"),
 		groupUnmeasured: vec("group_unmeasured_partitions", "Partitions that could not be measured.", "group"),
@@ -80,11 +86,30 @@ func (m *gauges) group(g *inspect.GroupReport, o InspectOptions) {
 	if g.Group.Err == nil {
 		m.groupMembers.WithLabelValues(g.Name).Set(float64(len(g.Group.Value.Members)))
 	}
-	for i := range g.Rows {
-		if o.shows(g.Rows[i].Verdict) {
-			m.row(&g.Rows[i])
+	switch o.By {
+	case "group":
+	case "topic":
+		sums := topicSums(g)
+		for i := range sums {
+			if o.showsAny(&sums[i].GroupReport) {
+				m.topic(&sums[i])
+			}
+		}
+	default:
+		for i := range g.Rows {
+			if o.shows(g.Rows[i].Verdict) {
+				m.row(&g.Rows[i])
+			}
 		}
 	}
+}
+
+func (m *gauges) topic(s *topicSum) {
+	at := []string{s.Name, s.Rows[0].Partition.Topic, s.Rows[0].Partition.Broker}
+	m.topicLag.WithLabelValues(at...).Set(float64(s.Lag))
+	m.topicLost.WithLabelValues(at...).Set(float64(s.Lost))
+	m.topicUnmeasured.WithLabelValues(at...).Set(float64(s.Unmeasured))
+	m.topicVerdict.WithLabelValues(append(at, s.Verdict.String())...).Set(1)
 }
 
 func (m *gauges) row(r *inspect.Row) {

@@ -52,6 +52,32 @@ func TestBy(t *testing.T) {
 	}
 }
 
+// What programs read is summed up by group or topic, too; a comparison needs the partitions.
+func TestByForPrograms(t *testing.T) {
+	for _, by := range []string{"group", "topic"} {
+		for _, format := range []string{"json", "yaml", "csv", "prometheus"} {
+			o := options(format)
+			o.By, o.Show = by, []inspect.Verdict{inspect.Stale, inspect.HeadOverflow}
+			out := shown(t, several(t), o)
+			golden(t, "by-"+by+"."+format, out)
+			if bytes.Contains(out, []byte("8800125")) {
+				t.Errorf("%s by %s has a partition's position", format, by)
+			}
+			if format == "json" {
+				if _, err := ParseReport(out); err == nil || !strings.Contains(err.Error(), "--by "+by) {
+					t.Errorf("%v", err)
+				}
+			}
+		}
+	}
+	o := options("json")
+	plain := shown(t, several(t), o)
+	o.By = "partition"
+	if !bytes.Equal(plain, shown(t, several(t), o)) {
+		t.Error("partitions are what JSON has by itself")
+	}
+}
+
 func TestShowHidesRowsOnly(t *testing.T) {
 	o := options("table")
 	o.Show = []inspect.Verdict{inspect.HeadOverflow, inspect.Stale}
