@@ -168,6 +168,8 @@ func (o *resetOptions) target(f *factory, flag string) (err error) {
 		if o.start.All != nil {
 			*t = o.start.Target(offset.Partition{})
 			o.opts.To = fmt.Sprintf("offset %d", t.Offset)
+		} else {
+			o.opts.To = "the offsets given for each partition"
 		}
 	case "--to-earliest":
 		t.Kind, o.opts.To = offset.ToEarliest, "the log start"

@@ -130,7 +130,7 @@ func (f *factory) probeJournal(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if err := j.Try(ctx); err != nil {
-		return "", &codeError{exitRefused, fmt.Errorf("journal %s cannot be written, so nothing would be: %w", j.Name(), err)}
+		return "", &codeError{exitRefused, fmt.Errorf("journal %s cannot be written, so nothing would be: %w; make it writable, or name another one by journal: in a context", j.Name(), err)}
 	}
 	return j.Name(), nil
 }

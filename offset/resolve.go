@@ -174,7 +174,11 @@ func (c resolving) target() (Resolution, error) {
 		if t.Offset > 0 && s.Next > math.MaxInt64-t.Offset || t.Offset < 0 && s.Next < math.MinInt64-t.Offset {
 			return c.stop(ShiftOverflowed, fmt.Sprintf("stored %d shifted by %d is no offset", s.Next, t.Offset))
 		}
-		return c.given(s.Next+t.Offset, fmt.Sprintf("stored %d shifted by %d", s.Next, t.Offset))
+		n, why := s.Next+t.Offset, fmt.Sprintf("stored %d shifted by %d", s.Next, t.Offset)
+		if b := c.v.Bounds; c.r.Reset && !c.r.Clamp && !b.Inside(n) {
+			return c.stop(GivenOutside, fmt.Sprintf("%s is %d, outside the log, which has %d to %d", why, n, b.Start, b.End))
+		}
+		return c.given(n, why)
 	case ToCurrent:
 		if s.State != Set {
 			return c.stop(NothingStored, "no position is stored that could be kept")

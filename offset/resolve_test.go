@@ -188,3 +188,12 @@ func TestReasons(t *testing.T) {
 		}
 	}
 }
+
+// TestShiftOutsideSaysWhere: the refusal has the number that was stored and the one that it would be.
+func TestShiftOutsideSaysWhere(t *testing.T) {
+	v := View{Partition: Partition{Topic: "orders"}, Bounds: Bounds{Start: 100, Stable: 200, End: 200}, Stored: Stored{State: Set, Next: 150}}
+	_, err := Resolve(Rule{Target: Target{Kind: ToShift, Offset: -51}, Reset: true}, v)
+	if err == nil || err.Error() != "orders:0: stored 150 shifted by -51 is 99, outside the log, which has 100 to 200" {
+		t.Errorf("%v", err)
+	}
+}

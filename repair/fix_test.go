@@ -42,7 +42,7 @@ func TestRepair(t *testing.T) {
 		{name: "tail overflow", l: line(set(250)), next: -2, is: inspect.TailOverflow, words: []string{"50 past the log end 200", "--on-tail-overflow"}},
 		{name: "tail overflow, earliest", l: line(set(250)), o: Options{OnTail: Earliest}, next: 100, is: inspect.TailOverflow},
 		{name: "tail overflow, latest is the reach", l: line(set(250)), o: Options{OnTail: Latest}, next: 190, is: inspect.TailOverflow},
-		{name: "invalid", l: line(invalid), next: -2, is: inspect.Invalid, words: []string{"no position", "--on-invalid"}},
+		{name: "invalid", l: line(invalid), next: -2, is: inspect.Invalid, words: []string{`stored "abc" is no position`, "--on-invalid"}},
 		{name: "invalid, the other choice", l: line(invalid), o: Options{OnTail: Earliest}, next: -2, is: inspect.Invalid, words: []string{"--on-invalid"}},
 		{name: "invalid, latest", l: line(invalid), o: Options{OnInvalid: Latest}, next: 190, is: inspect.Invalid},
 		{name: "cut log, proven", l: withEnd(line(epoch(180, 3)), 150), next: 150, is: inspect.Diverged},

@@ -149,7 +149,10 @@ func newTopic(r *kmsg.MetadataResponseTopic, now time.Time) topic {
 // leaderless says of whom nobody leads.
 func leaderless(p offset.Partition, r *kmsg.MetadataResponseTopicPartition) error {
 	who := "its replicas are on brokers "
-	if len(r.Replicas) == 1 {
+	switch len(r.Replicas) {
+	case 0:
+		return fmt.Errorf("%v %w", p, offset.ErrNoLeader)
+	case 1:
 		who = "its only replica is on broker "
 	}
 	text := who + idList(r.Replicas)
