@@ -195,9 +195,9 @@ func TestLiveTimeBetweenMessages(t *testing.T) {
 		b.Config("useServerSideResetOffset", "false")
 		b.Topic("orders", 2)
 		to := map[offset.Partition]offset.Stored{}
-		for id, times := range [][]time.Duration{{0, 100, 500}, {0, 400, 450}} {
+		for id, times := range [][]int64{{0, 100, 500}, {0, 400, 450}} {
 			for _, ms := range times {
-				b.Append("orders", int32(id), remotingtest.Message{Time: epoch.Add(ms * time.Millisecond)})
+				b.Append("orders", int32(id), remotingtest.Message{Time: time.UnixMilli(epoch.UnixMilli() + ms)})
 			}
 			b.SetOffset("g", "orders", int32(id), 3)
 			to[queue("orders", "broker-a", int32(id))] = at(1)
