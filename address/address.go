@@ -217,6 +217,9 @@ func (a Address) IsZero() bool { return a.Scheme == "" }
 // String is the address in its normal form, without secrets: what is shown, logged and written into plans.
 func (a Address) String() string { return a.print(func(setting) bool { return true }, false) }
 
+// Quoted is String as it is typed into a shell.
+func (a Address) Quoted() string { return "'" + strings.ReplaceAll(a.String(), "'", `'\''`) + "'" }
+
 // Text is the address in its normal form with whatever was written into it. Parse(Text()) is the same address.
 func (a Address) Text() string { return a.print(func(setting) bool { return true }, true) }
 

@@ -154,3 +154,14 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A command that is offered can be pasted: nothing in an address means anything to the shell.
+func TestQuoted(t *testing.T) {
+	a, err := Parse("x:a'b.db?table=t&who=$HOME", []Form{{Schemes: []string{"x"}, Opaque: true, Options: []Option{{Name: "table"}, {Name: "who"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `'x:a'\''b.db?table=t&who=$HOME'`; a.Quoted() != want {
+		t.Errorf("%s; it should be: %s", a.Quoted(), want)
+	}
+}

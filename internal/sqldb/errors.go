@@ -160,5 +160,5 @@ func (p plainError) Error() string { return strings.Join(strings.Fields(p.err.Er
 func (p plainError) Unwrap() error { return p.err }
 
 func configError(name string, err error) error {
-	return fmt.Errorf("%s: %w: %w", name, offset.ErrConfig, err)
+	return fmt.Errorf("%s: %w", name, offset.As(offset.ErrConfig, err))
 }

@@ -64,7 +64,7 @@ func acquire(a address.Address, create bool) (*pool, error) {
 	if p == nil {
 		db, err := o.open()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %w", o.name, offset.ErrConfig, err)
+			return nil, configError(o.name, err)
 		}
 		db.SetMaxIdleConns(4)
 		p = &pool{Dialect: o.dialect, key: o.key, name: o.name, sql: db, encrypted: o.encrypted}
@@ -91,7 +91,7 @@ func opener(a address.Address, create bool) (opening, error) {
 	case "sqlite":
 		return sqliteOpening(a, create)
 	}
-	return opening{}, fmt.Errorf("%w: %s is no address of an SQL database", offset.ErrConfig, a.Scheme)
+	return opening{}, offset.As(offset.ErrConfig, fmt.Errorf("%s is no address of an SQL database", a.Scheme))
 }
 
 // serverKey tells connections apart: who logs in where, and how.
@@ -112,9 +112,9 @@ func serverName(a address.Address) string {
 func login(a address.Address) error {
 	switch {
 	case a.Get("user") == "":
-		return fmt.Errorf("%s: %w: it names no user; write %s://USER@%s/%s and password=env:NAME", serverName(a), offset.ErrConfig, a.Scheme, a.Hosts[0], a.Path)
+		return configError(serverName(a), fmt.Errorf("it names no user; write %s://USER@%s/%s and password=env:NAME", a.Scheme, a.Hosts[0], a.Path))
 	case a.Path == "":
-		return fmt.Errorf("%s: %w: it names no database; write %s://…@%s/DATABASE", serverName(a), offset.ErrConfig, a.Scheme, a.Hosts[0])
+		return configError(serverName(a), fmt.Errorf("it names no database; write %s://…@%s/DATABASE", a.Scheme, a.Hosts[0]))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/offsetctl/offsetctl/address"
 	"github.com/offsetctl/offsetctl/offset"
@@ -37,7 +38,7 @@ func Open(_ context.Context, env offset.Env, a address.Address) (offset.Store, e
 	if err == nil {
 		var info os.FileInfo
 		if info, err = os.Stat(path); err == nil && !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("file %s: %w: it is no regular file", a.Path, offset.ErrConfig)
+			return nil, offset.As(offset.ErrConfig, fmt.Errorf("file %s is no regular file", a.Path))
 		}
 	}
 	if err != nil {
@@ -125,7 +126,7 @@ func explain(path, doing string, err error) error {
 	kind, next := error(nil), ""
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		kind, next = offset.ErrUnknownName, "; look at the path, or create it with: offsetctl store init --store file:"+path
+		kind, next = offset.ErrUnknownName, "; look at the path, or create it with: offsetctl store init --store 'file:"+strings.ReplaceAll(path, "'", `'\''`)+"'"
 	case errors.Is(err, os.ErrPermission):
 		kind, next = offset.ErrDenied, "; look at the rights of the file and its folder"
 	case full(err):

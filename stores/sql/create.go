@@ -31,7 +31,7 @@ func Init(ctx context.Context, env offset.Env, a address.Address) (string, error
 		return "", err
 	}
 	if !own {
-		return "", fmt.Errorf("%w: table %s with columns of its own is its job's to create; without topic=, partition= and offset= one of ours is made", offset.ErrConfig, name)
+		return "", misfit("table %s with columns of its own is its job's to create; without topic=, partition= and offset= one of ours is made", name)
 	}
 	db, err := sqldb.Create(ctx, env, a)
 	if err != nil {

@@ -53,15 +53,20 @@ func tableName(a address.Address) (name string, own bool, err error) {
 	name, own = a.Get("table"), !a.Has("topic") && !a.Has("partition") && !a.Has("offset")
 	switch {
 	case own && (a.Has("group") || a.Has("broker") || a.Has("value")):
-		err = fmt.Errorf("%w: group=, broker= and value= describe a job's own table: name its columns by topic=, partition=, offset= too", offset.ErrConfig)
+		err = misfit("group=, broker= and value= describe a job's own table: name its columns by topic=, partition=, offset= too")
 	case !own && (name == "" || a.Get("topic") == "" || a.Get("partition") == "" || a.Get("offset") == ""):
-		err = fmt.Errorf("%w: a job's own table needs table=, topic=, partition= and offset=", offset.ErrConfig)
+		err = misfit("a job's own table needs table=, topic=, partition= and offset=")
 	case !slices.Contains([]string{"", "next", "last"}, a.Get("value")):
-		err = fmt.Errorf("%w: value=%s: it is next or last", offset.ErrConfig, a.Get("value"))
+		err = misfit("value=%s: it is next or last", a.Get("value"))
 	case name == "":
 		name = OwnTable
 	}
 	return name, own, err
+}
+
+// misfit is an address or a table that cannot work as it is.
+func misfit(format string, args ...any) error {
+	return offset.As(offset.ErrConfig, fmt.Errorf(format, args...))
 }
 
 // lay finds the layout of a table that is there, or says why it cannot be used.
@@ -88,11 +93,11 @@ func lay(d sqldb.Dialect, a address.Address, t sqldb.Table, own bool) (layout, e
 		}
 		c, ok := t.Column(name)
 		if !ok {
-			return layout{}, fmt.Errorf("%w: table %s has no column %q for %s=; it has %s", offset.ErrConfig, t.Name, name, x.option, strings.Join(t.Names(), ", "))
+			return layout{}, misfit("table %s has no column %q for %s=; it has %s", t.Name, name, x.option, strings.Join(t.Names(), ", "))
 		}
 		k, err := x.check(d, c)
 		if err != nil {
-			return layout{}, fmt.Errorf("%w: table %s, column %s: %w", offset.ErrConfig, t.Name, c.Name, err)
+			return layout{}, misfit("table %s, column %s: %w", t.Name, c.Name, err)
 		}
 		*x.to = column{c, k}
 	}
@@ -103,7 +108,7 @@ func lay(d sqldb.Dialect, a address.Address, t sqldb.Table, own bool) (layout, e
 		}
 	}
 	if own && !l.keyed {
-		return layout{}, fmt.Errorf("%w: table %s has lost its primary key (%s): make it again", offset.ErrConfig, t.Name, strings.Join(l.keyColumns(), ", "))
+		return layout{}, misfit("table %s has lost its primary key (%s): make it again", t.Name, strings.Join(l.keyColumns(), ", "))
 	}
 	return l, nil
 }
@@ -116,8 +121,8 @@ func (l layout) checkOwn() error {
 		}
 	}
 	if missing != nil {
-		return fmt.Errorf("%w: table %s is none that \"offsetctl store init\" made, it has no column %s; if it is a job's own, name its columns by topic=, partition=, offset=",
-			offset.ErrConfig, l.table, strings.Join(missing, ", "))
+		return misfit("table %s is none that \"offsetctl store init\" made, it has no column %s; if it is a job's own, name its columns by topic=, partition=, offset=",
+			l.table, strings.Join(missing, ", "))
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func OpenTable(ctx context.Context, env offset.Env, a address.Address) (*Store, 
 		}
 		err = db.Explain("opening", err)
 	} else if errors.Is(err, offset.ErrUnknownName) && own {
-		err = fmt.Errorf("%w; create it with: offsetctl store init --store %s", err, a)
+		err = fmt.Errorf("%w; create it with: offsetctl store init --store %s", err, a.Quoted())
 	}
 	_ = db.Close()
 	return nil, err
