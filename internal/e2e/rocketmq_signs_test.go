@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"path/filepath"
 	"sync/atomic"
@@ -12,67 +11,6 @@ import (
 	"github.com/offsetctl/offsetctl/brokers/remoting"
 	"github.com/offsetctl/offsetctl/brokers/remoting/remotingtest"
 )
-
-// Answers that are none: one sentence that names the server, the right exit code, and nothing written.
-func TestRocketMQAnswersThatAreNone(t *testing.T) {
-	for what, x := range map[string]struct {
-		bytes []byte
-		want  string
-	}{
-		"truncated": {append(binary.BigEndian.AppendUint64(nil, 100<<32|50), '{'), "unexpected EOF"},
-		"oversized": {binary.BigEndian.AppendUint32(nil, 1<<31-1), "too large"},
-		"no frame":  {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), "not a RocketMQ frame"},
-		"closed":    {nil, "closed|EOF"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			r := fakeRocketOf(t, remotingtest.Options{}, "")
-			a, b := r.both("orders", 1, "g")
-			for _, broker := range []*remotingtest.Broker{a, b} {
-				broker.Fill("orders", 0, 0, 20, time.Now())
-				broker.SetOffset("g", "orders", 0, 5)
-			}
-			answer := func(servers ...string) {
-				r.Intercept(func(c *remotingtest.Call) bool {
-					for _, s := range servers {
-						if c.Server == s {
-							_, _ = c.Conn.Write(x.bytes)
-							_ = c.Conn.Close()
-							return true
-						}
-					}
-					return false
-				})
-			}
-			answer("broker-a")
-			r.exits(3, "inspect", "-g", "g", "-t", "orders").says(`@broker-a +0 .*unknown`, `@broker-b +0 .*ok`, a.Addr(), x.want)
-			r.exits(4, "reset", "-g", "g", "-t", "orders", "--to-earliest", "--yes").says(a.Addr())
-			answer("ns0")
-			r.exits(5, "inspect", "-g", "g", "-t", "orders").says(r.NameServers()[0], x.want)
-			r.exits(5, "reset", "-g", "g", "-t", "orders", "--to-earliest", "--yes").says(r.NameServers()[0])
-			r.stored(a, "orders", 0, 5)
-			r.stored(b, "orders", 0, 5)
-		})
-	}
-}
-
-// A proxy's address given for a name server's is recognised: it lists itself as every broker, and knows nothing of the cluster.
-func TestRocketMQProxyForNameServer(t *testing.T) {
-	r := fakeRocketOf(t, remotingtest.Options{}, "")
-	r.Intercept(func(c *remotingtest.Call) bool {
-		a := &remoting.Command{Opaque: c.Request.Opaque, Flag: remoting.FlagAnswer, Ext: map[string]string{"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}}
-		if c.Request.Code == int(remoting.CodeRoute) {
-			a.Body = []byte(`{"brokerDatas":[{"brokerAddrs":{"0":"h:1","1":"h:1"},"brokerName":"broker-a","cluster":"c"}],"queueDatas":[]}`)
-		} else {
-			a.Code = remoting.NotSupported
-		}
-		frame, _ := a.Append(nil)
-		_, _ = c.Conn.Write(frame)
-		return true
-	})
-	for _, args := range [][]string{{"inspect", "-g", "g", "-t", "orders"}, {"groups"}, {"reset", "-g", "g", "-t", "orders", "--to-earliest", "--yes"}} {
-		r.exits(2, args...).says(r.NameServers()[0] + ": this is a RocketMQ 5 proxy and no name server; give the address of a name server")
-	}
-}
 
 // Clients that come through a proxy are in no broker's list: positions that move, or a retry topic of popping, tell them from nobody.
 func TestRocketMQUnlistedClients(t *testing.T) {
@@ -185,4 +123,39 @@ func TestRocketMQSparkPositions(t *testing.T) {
 	r.exits(0, "resolve", "-g", "g", "-t", "orders", "-o", "rocketmq-spark").says(
 		`\("orders", "broker-a", 0\), 3L`, `\("orders", "broker-a", 1\), 4L`, `\("orders", "broker-b", 0\), 7L`, `\("orders", "broker-b", 1\), 8L`,
 		`ConsumerStrategy.specificOffset`, `forceSpecial`)
+}
+
+// A static topic is looked at, and never moved.
+func TestRocketMQStaticTopic(t *testing.T) {
+	r := fakeRocketOf(t, remotingtest.Options{}, "")
+	a, _ := r.both("orders", 1, "g")
+	a.Fill("orders", 0, 0, 20, time.Now())
+	a.SetOffset("g", "orders", 0, 5)
+	a.Static("orders")
+	a.SetOffset("g", "orders", 1, 0) // it has two logical queues
+	r.exits(0, "inspect", "-g", "g", "-t", "orders@broker-a").says(`@broker-a +0 +5 +0 +20 +15 +ok`, `@broker-a +1 +0 +0 +0 +0 +ok`)
+	r.exits(4, "reset", "-g", "g", "-t", "orders@broker-a", "--to-earliest", "--yes").says("static topic")
+	r.stored(a, "orders", 0, 5)
+}
+
+// A reset that somebody left pending on a 5.x broker would swallow the write: it is ended, and that is said.
+func TestRocketMQPendingReset(t *testing.T) {
+	r := fakeRocketOf(t, remotingtest.Options{}, "")
+	a, b := r.both("orders", 2, "g")
+	admin := remoting.New(remoting.Options{})
+	t.Cleanup(func() { _ = admin.Close() })
+	for _, x := range []*remotingtest.Broker{a, b} {
+		for id := range int32(2) {
+			x.Fill("orders", id, 0, 20, time.Now())
+			x.SetOffset("g", "orders", id, 15)
+		}
+	}
+	for id := range int32(2) {
+		if err := admin.ResetQueue(t.Context(), a.Remoting(), "g", "orders", id, 9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.exits(0, "reset", "-g", "g", "-t", "orders", "--to-offset", "4", "--yes").says("written 4 of 4, read back", "^orders@broker-a:0-1: somebody had reset it on the broker")
+	r.stored(a, "orders", 0, 4)
+	r.exits(0, "reset", "-g", "g", "-t", "orders", "--to-offset", "5", "--yes", "-o", "json").says(`"status": "written"`, `!"note"`)
 }
