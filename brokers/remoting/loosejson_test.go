@@ -82,6 +82,18 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// Numbers of queues that no topic has are refused before anything is made of them.
+func TestRouteRefuses(t *testing.T) {
+	for _, n := range []string{"-1", "2147483647", "65537"} {
+		for _, field := range []string{"readQueueNums", "writeQueueNums"} {
+			body := `{"brokerDatas":[{"brokerAddrs":{0:"a"},"brokerName":"b"}],"queueDatas":[{"brokerName":"b","` + field + `":` + n + `}]}`
+			if r, err := parseRoute("ns:9876", []byte(body)); err == nil || !strings.Contains(err.Error(), "ns:9876") || r.Queues != nil {
+				t.Error(field, n, r, err)
+			}
+		}
+	}
+}
+
 func FuzzStandardJSON(f *testing.F) {
 	for _, s := range []string{`{0:"x",{"a":1}:[2]}`, `{"offsetTable":{"T@G1":{0:3,2:-1}}}`, `{"a":{"$ref":"$"}}`, `[{"k":"\""}]`} {
 		f.Add([]byte(s))
@@ -104,8 +116,13 @@ func FuzzBodies(f *testing.F) {
 	f.Add([]byte(`{"offsetTable":{{"brokerName":"b","queueId":1,"topic":"T"}:{"maxOffset":1}}}`))
 	f.Add([]byte(`{"brokerDatas":[{"brokerAddrs":{0:"a"}}],"queueDatas":[{"readQueueNums":1}]}`))
 	f.Add([]byte(`{"subscriptionSet":[{"topic":"T"}],"mqTable":{{"topic":"T"}:{}}}`))
-	f.Fuzz(func(_ *testing.T, in []byte) {
-		parseRoute("a", in)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		r, _ := parseRoute("a", in)
+		for _, q := range r.Queues {
+			if min(q.Read, q.Write) < 0 || max(q.Read, q.Write) > maxQueues {
+				t.Fatal(q)
+			}
+		}
 		parseTopicStats(in)
 		parseAllOffsets(in)
 		parseRunningInfo(in)

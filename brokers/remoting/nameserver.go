@@ -38,6 +38,9 @@ type RouteQueues struct {
 	Perm   int    `json:"perm"`
 }
 
+// maxQueues of a topic on one broker are believed: each becomes a line, on the word of one number.
+const maxQueues = 1 << 16
+
 // Bits of RouteQueues.Perm.
 const (
 	PermWrite = 2
@@ -80,6 +83,11 @@ func parseRoute(addr string, body []byte) (Route, error) {
 	}
 	if err := decode(body, &v); err != nil {
 		return Route{}, malformed(addr, CodeRoute, err)
+	}
+	for _, q := range v.Queues {
+		if min(q.Read, q.Write) < 0 || max(q.Read, q.Write) > maxQueues {
+			return Route{}, malformed(addr, CodeRoute, fmt.Errorf("%s has %d queues for reading and %d for writing", q.Broker, q.Read, q.Write))
+		}
 	}
 	r := Route{Brokers: v.Brokers, Queues: v.Queues}
 	for broker, m := range v.Mapping {

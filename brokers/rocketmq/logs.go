@@ -60,7 +60,7 @@ func (c *Cluster) logsOf(ctx context.Context, qs []offset.LogQuery, out []offset
 // log makes the answer to one query of what the broker told of the queue.
 func (c *Cluster) log(ctx context.Context, b remoting.Broker, q offset.LogQuery, s remoting.QueueStats) (offset.Log, error) {
 	p := q.Partition
-	if s.Min > s.Max {
+	if s.Min < 0 || s.Min > s.Max {
 		return offset.Log{}, fmt.Errorf("%s: the broker is inconsistent: its lowest offset is %d and its end %d", p, s.Min, s.Max)
 	}
 	l := offset.Log{Bounds: offset.Bounds{Start: s.Min, Stable: s.Max, End: s.Max}}

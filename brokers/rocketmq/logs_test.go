@@ -126,21 +126,23 @@ func TestTimeSearch(t *testing.T) {
 }
 
 func TestInconsistentBounds(t *testing.T) {
-	fake := remotingtest.New(t, remotingtest.Options{})
-	fake.Broker("broker-a").Topic("orders", 1)
-	fake.Intercept(func(x *remotingtest.Call) bool {
-		if x.Request.Code != int(remoting.CodeTopicStats) {
-			return false
+	for _, bounds := range []string{`"maxOffset":0,"minOffset":10`, `"maxOffset":5,"minOffset":-3`} {
+		fake := remotingtest.New(t, remotingtest.Options{})
+		fake.Broker("broker-a").Topic("orders", 1)
+		fake.Intercept(func(x *remotingtest.Call) bool {
+			if x.Request.Code != int(remoting.CodeTopicStats) {
+				return false
+			}
+			a := &remoting.Command{Opaque: x.Request.Opaque, Flag: remoting.FlagAnswer,
+				Body: []byte(`{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"orders"}:{"lastUpdateTimestamp":5,` + bounds + `}}}`)}
+			frame, _ := a.Append(nil)
+			x.Conn.Write(frame)
+			return true
+		})
+		c := connect(t, testEnv(), fake.NameServers())
+		if r := c.Logs(t.Context(), []offset.LogQuery{{Partition: queue("orders", "broker-a", 0)}})[0]; r.Err == nil || !strings.Contains(r.Err.Error(), "inconsistent") {
+			t.Error(bounds, r)
 		}
-		a := &remoting.Command{Opaque: x.Request.Opaque, Flag: remoting.FlagAnswer,
-			Body: []byte(`{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"orders"}:{"lastUpdateTimestamp":5,"maxOffset":0,"minOffset":10}}}`)}
-		frame, _ := a.Append(nil)
-		x.Conn.Write(frame)
-		return true
-	})
-	c := connect(t, testEnv(), fake.NameServers())
-	if r := c.Logs(t.Context(), []offset.LogQuery{{Partition: queue("orders", "broker-a", 0)}})[0]; r.Err == nil || !strings.Contains(r.Err.Error(), "inconsistent") {
-		t.Error(r)
 	}
 }
 
