@@ -1,6 +1,7 @@
 package rocketmq
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,21 @@ import (
 	rockettest "github.com/offsetctl/offsetctl/internal/testservers/rocketmq"
 	"github.com/offsetctl/offsetctl/offset"
 )
+
+func TestRealProxyForNameServer(t *testing.T) {
+	s := testservers.Need(t, "rocketmq55proxy")
+	c := connect(t, testEnv(), []string{s.Addr["proxy"]})
+	for what, ask := range map[string]func() error{
+		"a topic":    func() error { _, err := c.Topology(t.Context(), []string{"TBW102"}); return err },
+		"all topics": func() error { _, err := c.Topology(t.Context(), nil); return err },
+		"groups":     func() error { _, _, err := c.Groups(t.Context()); return err },
+		"positions":  func() error { _, _, err := c.Offsets().Groups(t.Context()); return err },
+	} {
+		if err := ask(); !errors.Is(err, remoting.ErrNoNameServer) || !errors.Is(err, offset.ErrConfig) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
 
 // A group that pops has no client that the broker would list: what it left behind tells that somebody may be there.
 func TestRealPoppingGroup(t *testing.T) {

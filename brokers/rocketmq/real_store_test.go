@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/offsetctl/offsetctl/internal/testservers"
 	"github.com/offsetctl/offsetctl/offset"
 )
 
@@ -40,7 +41,7 @@ func TestRealZeroIsNotNone(t *testing.T) {
 
 // A reset that is pending on a broker of 5.x swallows positions; Write ends it, also for values that no reset takes.
 func TestRealPendingReset(t *testing.T) {
-	r := needReal(t, realServer(t, "rocketmq55"))
+	r := needReal(t, testservers.Need(t, "rocketmq55"))
 	topic, group := r.Topic("pending", 1, "broker-a"), r.Group("pending")
 	q := queue(topic, "broker-a", 0)
 	r.Produce(q, 10, "x", "")
