@@ -20,13 +20,8 @@ const (
 // Guard tells what speaks against a write: members, and members that brokers do not list; a group that a broker would not store
 // anything for; static topics.
 func (s store) Guard(ctx context.Context, group string, changes []offset.Change) []offset.Objection {
-	w := &writing{store: s, group: group, rows: make([]row, len(changes))}
+	w := s.writing(ctx, group, changes)
 	var out []offset.Objection
-	for i, c := range changes {
-		w.rows[i].Change = c
-		w.rows[i].send, w.rows[i].err = s.number(group, c)
-	}
-	w.queues(ctx)
 	for _, r := range w.rows {
 		if r.err != nil {
 			out = append(out, offset.Objection{Text: r.err.Error()})
@@ -73,8 +68,7 @@ func (w *writing) objectLive(ctx context.Context, on online, masters []remoting.
 		if keeps {
 			continue
 		}
-		mine := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return w.rows[i].broker != b })
-		if !w.allByTime(ctx, b, mine) {
+		if !w.allByTime(ctx, b, w.on(at, b)) {
 			o.Text += fmt.Sprintf("; %s (%s) cannot give them these positions, only earliest, latest or one time for all queues of a topic: "+
 				"what is stored is overwritten by them within seconds", b.Name, remoting.VersionName(w.client.Version(b.Addr)))
 			return o
@@ -86,11 +80,8 @@ func (w *writing) objectLive(ctx context.Context, on online, masters []remoting.
 
 // allByTime tells whether a time exists for each topic on the broker.
 func (w *writing) allByTime(ctx context.Context, b remoting.Broker, at []int) bool {
-	for len(at) > 0 {
-		topic := w.rows[at[0]].Partition.Topic
-		of := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return w.rows[i].Partition.Topic != topic })
-		at = at[len(of):]
-		if _, ok := w.timeFor(ctx, b, topic, of); !ok {
+	for _, of := range w.byTopic(at) {
+		if _, ok := w.timeFor(ctx, b, of); !ok {
 			return false
 		}
 	}

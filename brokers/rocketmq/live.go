@@ -29,7 +29,7 @@ var usualPace = pace{poll: 500 * time.Millisecond, kept: time.Minute, told: 30 *
 // live writes into a group with members and watches until they have moved or have put their own positions back.
 func (w *writing) live(ctx context.Context) {
 	at := w.open()
-	if w.on.kinds[kindBroadcast] {
+	if w.who.kinds[kindBroadcast] {
 		for _, i := range at {
 			w.rows[i].err = offset.As(offset.ErrUnsupported, fmt.Errorf("%s: group %s is broadcasting, its positions live on its clients", w.rows[i].Partition, w.group))
 		}
@@ -38,8 +38,7 @@ func (w *writing) live(ctx context.Context) {
 	w.consumed, _ = w.lastConsumed(ctx)
 	w.began = w.env.Now()
 	for _, b := range w.brokers(at) {
-		mine := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return w.rows[i].broker != b })
-		w.liveOn(ctx, b, mine)
+		w.liveOn(ctx, b, w.on(at, b))
 	}
 	w.watch(ctx)
 }
@@ -57,13 +56,9 @@ func (w *writing) liveOn(ctx context.Context, b remoting.Broker, at []int) {
 		each(len(at), func(k int) { w.reset(ctx, &w.rows[at[k]]) })
 		return
 	}
-	for len(at) > 0 {
-		topic := w.rows[at[0]].Partition.Topic
-		of := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return w.rows[i].Partition.Topic != topic })
-		at = at[len(of):]
-		ms, ok := w.timeFor(ctx, b, topic, of)
-		if ok {
-			w.tell(ctx, b, topic, ms, of)
+	for _, of := range w.byTopic(at) {
+		if ms, ok := w.timeFor(ctx, b, of); ok {
+			w.tell(ctx, b, ms, of)
 			continue
 		}
 		each(len(of), func(k int) {
@@ -101,10 +96,10 @@ func (w *writing) reset(ctx context.Context, r *row) {
 	}
 }
 
-// timeFor finds a time that moves every queue of the topic on this broker to where it shall go: the broker moves all of them,
+// timeFor finds a time that moves every queue of a topic on this broker to where it shall go: the broker moves all of them,
 // to what its own search answers.
-func (w *writing) timeFor(ctx context.Context, b remoting.Broker, topic string, at []int) (ms int64, ok bool) {
-	stats, err := w.client.TopicStats(ctx, b, topic)
+func (w *writing) timeFor(ctx context.Context, b remoting.Broker, at []int) (ms int64, ok bool) {
+	stats, err := w.client.TopicStats(ctx, b, w.rows[at[0]].Partition.Topic)
 	if err != nil || len(stats) != len(at) {
 		return 0, false
 	}
@@ -126,7 +121,7 @@ func (w *writing) timeFor(ctx context.Context, b remoting.Broker, topic string, 
 		return -1, true
 	}
 	for _, ms := range times.all() {
-		if w.reaches(ctx, b, topic, ms, at) {
+		if w.reaches(ctx, b, ms, at) {
 			return ms, true
 		}
 	}
@@ -163,18 +158,19 @@ func (c *candidates) all() []int64 {
 }
 
 // reaches tells whether the broker's search answers the wanted position for every queue.
-func (w *writing) reaches(ctx context.Context, b remoting.Broker, topic string, ms int64, at []int) bool {
+func (w *writing) reaches(ctx context.Context, b remoting.Broker, ms int64, at []int) bool {
 	hits := make([]bool, len(at))
 	each(len(at), func(k int) {
 		r := &w.rows[at[k]]
-		n, err := w.client.SearchOffset(ctx, b, topic, r.Partition.Index, time.UnixMilli(ms))
+		n, err := w.client.SearchOffset(ctx, b, r.Partition.Topic, r.Partition.Index, time.UnixMilli(ms))
 		hits[k] = err == nil && n == r.send
 	})
 	return !slices.Contains(hits, false)
 }
 
 // tell has the broker tell all clients the time.
-func (w *writing) tell(ctx context.Context, b remoting.Broker, topic string, ms int64, at []int) {
+func (w *writing) tell(ctx context.Context, b remoting.Broker, ms int64, at []int) {
+	topic := w.rows[at[0]].Partition.Topic
 	told, err := w.client.ResetByTime(ctx, b, w.group, topic, ms)
 	for _, i := range at {
 		r := &w.rows[i]

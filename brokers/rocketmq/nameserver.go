@@ -111,13 +111,7 @@ func (c *Cluster) allMasters(ctx context.Context) (masters []remoting.Broker, ga
 			known[name] = ""
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if known[name] == "" {
-			gaps = append(gaps, noMaster(name))
-			continue
-		}
-		masters = append(masters, remoting.Broker{Name: name, Addr: known[name]})
-	}
+	masters, gaps = mastersOf(known)
 	return masters, gaps, nil
 }
 
@@ -129,8 +123,12 @@ func (c *Cluster) knownMasters(ctx context.Context) ([]remoting.Broker, []error,
 	if len(known) == 0 {
 		return c.allMasters(ctx)
 	}
-	var masters []remoting.Broker
-	var gaps []error
+	masters, gaps := mastersOf(known)
+	return masters, gaps, nil
+}
+
+// mastersOf are the brokers of addresses by name, sorted. gaps name those without one.
+func mastersOf(known map[string]string) (masters []remoting.Broker, gaps []error) {
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		if known[name] == "" {
 			gaps = append(gaps, noMaster(name))
@@ -138,7 +136,7 @@ func (c *Cluster) knownMasters(ctx context.Context) ([]remoting.Broker, []error,
 		}
 		masters = append(masters, remoting.Broker{Name: name, Addr: known[name]})
 	}
-	return masters, gaps, nil
+	return masters, gaps
 }
 
 // master is the master of one broker. One that was not met yet is looked for among all that are registered.

@@ -181,14 +181,14 @@ func (w *writing) consumedAfterwards(ctx context.Context) map[offset.Partition]r
 // lastConsumed asks all clients what they did with each of their queues. all is false when one of them is there and could not
 // tell.
 func (w *writing) lastConsumed(ctx context.Context) (_ map[offset.Partition]remoting.ClientQueue, all bool) {
-	infos, errs := make([]remoting.RunningInfo, len(w.on.clients)), make([]error, len(w.on.clients))
+	infos, errs := make([]remoting.RunningInfo, len(w.who.clients)), make([]error, len(w.who.clients))
 	each(len(infos), func(i int) {
-		infos[i], errs[i] = w.client.RunningInfo(ctx, w.on.clients[i].at, w.group, w.on.clients[i].ID)
+		infos[i], errs[i] = w.client.RunningInfo(ctx, w.who.clients[i].at, w.group, w.who.clients[i].ID)
 	})
 	out, all := map[offset.Partition]remoting.ClientQueue{}, true
 	for i, info := range infos {
 		if errs[i] != nil {
-			w.env.Log.Info("a client did not tell what it does", "client", w.on.clients[i].ID, "error", errs[i])
+			w.env.Log.Info("a client did not tell what it does", "client", w.who.clients[i].ID, "error", errs[i])
 			all = all && !errors.Is(errs[i], remoting.ErrNotTold)
 		}
 		for q, has := range info.Queues {

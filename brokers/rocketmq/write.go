@@ -19,14 +19,9 @@ const afterwards = 10 * time.Second
 // looked at just before and just after. A group with members keeps its positions in its clients: what Write does there, and how
 // long it watches whether they take them over, is in live.go.
 func (s store) Write(ctx context.Context, group string, changes []offset.Change) []offset.Result[offset.Stored] {
-	w := &writing{store: s, group: group, rows: make([]row, len(changes))}
-	for i, c := range changes {
-		w.rows[i].Change = c
-		w.rows[i].send, w.rows[i].err = s.number(group, c)
-	}
-	w.queues(ctx)
+	w := s.writing(ctx, group, changes)
 	w.before(ctx)
-	if w.on.clients != nil {
+	if w.who.clients != nil {
 		w.live(ctx)
 	} else {
 		w.offline(ctx)
@@ -44,10 +39,21 @@ type writing struct {
 	store
 	group string
 	rows  []row
-	on    online // who consumed just before
+	who   online // who consumed just before
 
 	consumed map[offset.Partition]remoting.ClientQueue // of a live group, before anything was sent: see lastConsumed
 	began    time.Time                                 // when sending to a live group began
+}
+
+// writing begins with what can be told of the changes themselves.
+func (s store) writing(ctx context.Context, group string, changes []offset.Change) *writing {
+	w := &writing{store: s, group: group, rows: make([]row, len(changes))}
+	for i, c := range changes {
+		w.rows[i].Change = c
+		w.rows[i].send, w.rows[i].err = s.number(group, c)
+	}
+	w.queues(ctx)
+	return w
 }
 
 // row is one change. With err set it is settled.
@@ -163,6 +169,22 @@ func (w *writing) brokers(at []int) (masters []remoting.Broker) {
 	return masters
 }
 
+// on are those of some rows that are a broker's.
+func (w *writing) on(at []int, b remoting.Broker) []int {
+	return slices.DeleteFunc(slices.Clone(at), func(i int) bool { return w.rows[i].broker != b })
+}
+
+// byTopic parts rows, which are sorted.
+func (w *writing) byTopic(at []int) (parts [][]int) {
+	for k, i := range at {
+		if k == 0 || w.rows[at[k-1]].Partition.Topic != w.rows[i].Partition.Topic {
+			parts = append(parts, nil)
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], i)
+	}
+	return parts
+}
+
 // before reads what is there and who consumes, side by side, and settles the rows that have moved.
 func (w *writing) before(ctx context.Context) {
 	at := w.open()
@@ -175,7 +197,7 @@ func (w *writing) before(ctx context.Context) {
 		if k == 0 {
 			now = w.read(ctx, at)
 		} else {
-			w.on, members = w.online(ctx, w.brokers(at), w.group)
+			w.who, members = w.online(ctx, w.brokers(at), w.group)
 		}
 	})
 	for k, i := range at {
