@@ -60,6 +60,7 @@ func (on online) names() string {
 func (w *writing) objectLive(ctx context.Context, on online, masters []remoting.Broker, at []int) offset.Objection {
 	o := offset.Objection{Allow: allowLive}
 	o.Text = fmt.Sprintf("group %s is being consumed by its clients, which hold their positions in memory (%d: %s)", w.group, len(on.clients), on.names())
+	var telling []string
 	for _, b := range masters {
 		keeps, err := w.keepsResets(ctx, b)
 		if err != nil {
@@ -73,7 +74,10 @@ func (w *writing) objectLive(ctx context.Context, on online, masters []remoting.
 				"what is stored is overwritten by them within seconds", b.Name, remoting.VersionName(w.client.Version(b.Addr)))
 			return o
 		}
-		o.Text += fmt.Sprintf("; %s can only tell them a time, which push consumers obey after some ten seconds", b.Name)
+		telling = append(telling, b.Name)
+	}
+	if telling != nil {
+		o.Text += fmt.Sprintf("; %s can only tell them a time, which push consumers obey after some ten seconds", strings.Join(telling, " and "))
 	}
 	return o
 }

@@ -243,6 +243,25 @@ func TestLiveNobodyWaits(t *testing.T) {
 	}
 }
 
+// What is true of all brokers is said once.
+func TestGuardNamesBrokersTogether(t *testing.T) {
+	fake := remotingtest.New(t, remotingtest.Options{Version: remotingtest.V4_9_7})
+	var changes []offset.Change
+	for _, name := range []string{"broker-a", "broker-b"} {
+		b := fake.Broker(name)
+		b.Topic("orders", 1)
+		b.Fill("orders", 0, 0, 10, epoch)
+		b.SetOffset("g", "orders", 0, 5)
+		b.Connect("g", remotingtest.Client{ID: "c1", Filters: map[string]string{"orders": "*"}})
+		changes = append(changes, offset.Change{Partition: queue("orders", name, 0), From: stored(5), To: at(0)})
+	}
+	s := store{connect(t, testEnv(), fake.NameServers())}
+	o := s.Guard(t.Context(), "g", changes)
+	if len(o) != 1 || !strings.HasSuffix(o[0].Text, "memory (1: c1); broker-a and broker-b can only tell them a time, which push consumers obey after some ten seconds") {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestGuard(t *testing.T) {
 	onBoth(t, func(t *testing.T, fake *remotingtest.Cluster) {
 		c, b, q := one(t, fake, 100)
