@@ -23,9 +23,10 @@ func (d Dialect) Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
 
-// QuoteTable writes a table's name, in front of which a schema (MySQL: database) and a dot may stand.
+// QuoteTable writes a table's name, in front of which a schema (MySQL: database) and a dot may stand. An SQLite file has none: there
+// a dot is part of the name.
 func (d Dialect) QuoteTable(name string) string {
-	if schema, table, ok := strings.Cut(name, "."); ok && schema != "" && table != "" {
+	if schema, table, ok := strings.Cut(name, "."); ok && schema != "" && table != "" && d != SQLite {
 		return d.Quote(schema) + "." + d.Quote(table)
 	}
 	return d.Quote(name)

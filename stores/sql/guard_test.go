@@ -91,3 +91,36 @@ func TestGuardOfTwoRows(t *testing.T) {
 		t.Errorf("written: %v, %v", r[0].Err, r[1].Err)
 	}
 }
+
+// What check would tell of a view: it is asked for nothing that cannot be, and nothing is called permitted that a reset refuses.
+func TestPermissionsOfAView(t *testing.T) {
+	path, _ := sqliteFile(t, `CREATE TABLE behind (topic TEXT, partid INT, "offset" BIGINT)`, "CREATE VIEW job AS SELECT * FROM behind")
+	s := open(t, quiet(), sqliteAddress(path)+jobsOptions)
+	defer func() { _ = s.Close() }()
+	ps := s.Permissions(context.Background(), "g", nil, true)
+	if len(ps) != 2 || !ps[0].Granted || ps[1].Granted || ps[1].Err != nil || !strings.Contains(ps[1].Right, "UPDATE (") || !strings.Contains(ps[1].Right, "it is a view") {
+		t.Errorf("%+v", ps)
+	}
+	if ps := s.Permissions(context.Background(), "g", nil, false); len(ps) != 1 || !ps[0].Granted {
+		t.Errorf("to inspect: %+v", ps)
+	}
+}
+
+// An SQLite file has no schemas: a dot is part of a table's name. And names that its collation folds are told apart in what is said.
+func TestTableWithADot(t *testing.T) {
+	path, db := sqliteFile(t, `CREATE TABLE "my.job" (topic TEXT COLLATE NOCASE, partid INT, "offset" BIGINT)`)
+	exec(t, db, `INSERT INTO "my.job" VALUES ('orders', 0, 5), ('ORDERS', 0, 6), ('orders', 1, 7)`)
+	s := open(t, quiet(), sqliteAddress(path)+strings.Replace(jobsOptions, "=job", "=my.job", 1))
+	defer func() { _ = s.Close() }()
+	ps := []offset.Partition{{Topic: "orders", Index: 0}, {Topic: "orders", Index: 1}}
+	now := s.Read(context.Background(), []offset.Query{{Group: "g", Expect: ps}})[0]
+	if now.Err != nil || now.Expected[0].Value.Next != 5 {
+		t.Fatalf("%+v", now)
+	}
+	for i, want := range []string{"the database takes the rows of ORDERS:0 and orders:0 for the same", ""} {
+		r := s.Write(context.Background(), "g", []offset.Change{{Partition: ps[i], From: now.Expected[i].Value, To: offset.Stored{State: offset.Set, Next: 9}}})[0]
+		if (r.Err == nil) != (want == "") || want != "" && !strings.HasPrefix(r.Err.Error(), want) {
+			t.Errorf("%s: %v; it should be: %q", ps[i], r.Err, want)
+		}
+	}
+}

@@ -212,11 +212,19 @@ func (s *Store) place(r row, group string, changes []offset.Change, out []offset
 	default:
 		for i, c := range changes {
 			if c.Partition.Index == r.p.Index {
-				out[i].Err = fmt.Errorf("%s of group %q %w: the database takes the row of %s of group %q for the same; give the columns %s a binary collation",
-					c.Partition, group, offset.ErrUnsupported, r.p, r.group, s.quoted(s.keyColumns()))
+				out[i].Err = offset.As(offset.ErrUnsupported, fmt.Errorf("the database takes the rows of %s and %s for the same; give the columns %s a binary collation",
+					s.named(r.group, r.p), s.named(group, c.Partition), s.quoted(s.keyColumns())))
 			}
 		}
 	}
+}
+
+// named is a row as a person would name it.
+func (s *Store) named(group string, p offset.Partition) string {
+	if !s.group.set() {
+		return p.String()
+	}
+	return fmt.Sprintf("%s of group %q", p, group)
 }
 
 func partitions(changes []offset.Change) []offset.Partition {
