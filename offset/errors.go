@@ -13,6 +13,7 @@ var (
 	ErrUntouched   = errors.New("left alone because another failed") // all or nothing, and another partition stopped it
 	ErrLive        = errors.New("is being consumed")                 // refused by the server because of members
 	ErrOutcome     = errors.New("may or may not have been written")  // looked again, and still not known
+	ErrVolatile    = errors.New("may be lost again")                 // beside ErrOutcome: it is written, and the store cannot promise that it stays
 	ErrTooLarge    = errors.New("is too much for one write")         // nothing written; in parts it is not together
 	ErrUnsupported = errors.New("is not possible there")             // nothing written
 	ErrConfig      = errors.New("is not configured rightly")         // an address, option or table that cannot work as it is

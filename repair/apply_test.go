@@ -345,6 +345,26 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+func TestWhatIsThereAndMayBeLostAgainIsNotCalledWritten(t *testing.T) {
+	w := external()
+	partitions(w, "orders", 2)
+	p := mustPlan(t, report(t, w), to(20))
+	s := &faulty{Store: w.Positions()}
+	s.write = func(ctx context.Context, group string, cs []offset.Change) []offset.Result[offset.Stored] {
+		out := s.Store.Write(ctx, group, cs)
+		out[1].Err = fmt.Errorf("no replica has it: %w, %w", offset.ErrOutcome, offset.ErrVolatile)
+		return out
+	}
+	a, err := runner(t, w, s).Apply(t.Context(), p)
+	if !errors.Is(err, ErrIncomplete) {
+		t.Errorf("got %v", err)
+	}
+	wantStatuses(t, a, "orders:0 written", "orders:1 NOT KNOWN")
+	if o := a.Outcomes[1]; !strings.Contains(o.Text, "no replica has it") || o.Now == nil || o.Now.Next != 20 {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestAWrittenYesThatCannotBeReadBackIsNotKnown(t *testing.T) {
 	w := external()
 	partitions(w, "orders", 1)

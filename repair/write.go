@@ -198,6 +198,8 @@ func (a *applying) readBack(ctx context.Context) {
 			o.Status, o.Err = NotKnown, errors.Join(offset.ErrOutcome, now.Err)
 			o.Text = fmt.Sprintf("%s: sent, and cannot be read back: %v", c.Partition, now.Err)
 		case now.Err != nil:
+		case arrived(c.To, now.Value) && errors.Is(o.Err, offset.ErrVolatile): // that it is there now is no news
+			o.Now = &now.Value
 		case arrived(c.To, now.Value):
 			if o.Status == NotKnown || o.Status == Differs {
 				o.Err, o.Text = nil, ""

@@ -209,7 +209,7 @@ func (s *Store) run(ctx context.Context, group string, changes []offset.Change, 
 		for i := range changes {
 			out[i] = offset.Result[offset.Stored]{Value: s.stored(text(b.data[i]))}
 			if err != nil {
-				out[i].Err = fmt.Errorf("%s: %w", changes[i].Partition, err)
+				out[i].Err = err
 			}
 		}
 		return nil
@@ -274,4 +274,4 @@ func (e notReplicatedError) Error() string {
 	return fmt.Sprintf("written, and only %d of %d replicas have it: a failover may lose it", e.have, e.want)
 }
 
-func (e notReplicatedError) Unwrap() error { return offset.ErrOutcome }
+func (e notReplicatedError) Unwrap() []error { return []error{offset.ErrOutcome, offset.ErrVolatile} }
