@@ -158,10 +158,56 @@ func TestRedisRights(t *testing.T) {
 	}
 	reader := as("reader", "env:REDIS_PASSWORD")
 	reader.exits(0, "inspect", "-g", c.name)
+	reader.exits(0, "check", "-g", c.name, "-t", topic, "--can", "inspect").says("HGETALL$")
+	reader.exits(5, "check", "-g", c.name, "-t", topic, "--can", "reset").says("FAIL.*HSET: not permitted", "warn.*HDEL.*not permitted")
+	as("alice", "env:REDIS_PASSWORD").exits(5, "check", "-g", c.name, "-t", topic, "--can", "inspect").says("FAIL.*HGETALL: not permitted")
 	reader.exits(5, "reset", "-g", c.name, "-t", topic, "--to-latest", "--yes").says("permi|denied|NOPERM", "!"+server.Vars["password"])
 	if got := k.raw(c.name, topic, "0"); got != "10" {
 		t.Errorf("the position is %q now", got)
 	}
 	as("reader", "env:REDIS_WRONG").exits(5, "inspect", "-g", c.name, "-t", topic).says("password|WRONGPASS|denied", "!wr0ng")
 	reader.keepsSecrets(server.Vars["password"])
+}
+
+// TestRedisFailover: writes that no replica had are lost with their master. What was not replicated was never called done; what was
+// planned from the lost value is refused, and shows the one that is there.
+func TestRedisFailover(t *testing.T) {
+	c, server := kafkaCluster(t, "kafka44"), testservers.NeedOwn(t, "redissentinel")
+	topic, secret := c.topic("orders", 1, "retention.ms", "-1"), server.Vars["password"]
+	c.produce(topic, 0, 30, 0)
+	url := "redis://" + server.Addr["sentinels"] + "?master=" + server.Vars["master-name"] + "&password=env:REDIS_PASSWORD"
+	at := func(store string) *operator { return c.operator("OFFSETCTL_STORE="+store, "REDIS_PASSWORD="+secret) }
+	o, careful := at(url), at(url+"&wait-replicas=1")
+	write := func(code int, o *operator, args ...string) *said {
+		t.Helper()
+		return o.exits(code, append([]string{"reset", "-g", "g", "-t", topic, "--yes", "--settle", "0", "--timeout", "60s"}, args...)...)
+	}
+	write(0, careful, "--to-offset", "10", "--new-group", "--allow-skip").says("written 1 of 1")
+	o.exits(0, "check", "-g", "g", "-t", topic).says("a failover may lose positions", "min-replicas-to-write", "wait-replicas=1")
+
+	ctx := context.Background()
+	for _, x := range []struct {
+		addr    string
+		command []any
+	}{
+		{server.Addr["replica"], []any{"CONFIG", "SET", "masterauth", "wrong"}}, // so that it cannot come back
+		{server.Addr["master"], []any{"CLIENT", "KILL", "TYPE", "replica"}},
+	} {
+		one := redis.NewClient(&redis.Options{Addr: x.addr, Password: secret})
+		if err := one.Do(ctx, x.command...).Err(); err != nil {
+			t.Fatalf("%v: %v", x.command, err)
+		}
+		_ = one.Close()
+	}
+	write(0, o, "--to-offset", "20", "--allow-skip").says("written 1 of 1")
+	write(3, careful, "--to-offset", "25", "--allow-skip").says("only 0 of 1 replicas")
+	plan := o.dir + "/plan.json"
+	o.exits(0, "reset", "-g", "g", "-t", topic, "--to-latest", "--plan-out", plan)
+	server.Kill("master")
+	rows := o.inspect("g", "--timeout", "60s")
+	o.verdict(rows, topic+":0", "ok", 10)
+	o.exits(4, "apply", plan, "--yes", "--settle", "0", "--timeout", "60s").says("25", "10")
+	write(0, o, "--to-latest").says("written 1 of 1")
+	at(strings.Replace(url, "master=", "master=no-", 1)).exits(2, "inspect", "-g", "g", "-t", topic).says(`no sentinel that answers knows a master "no-`)
+	o.keepsSecrets(secret)
 }

@@ -210,8 +210,13 @@ func TestZooKeeperDenied(t *testing.T) {
 		t.Errorf("a node that may not be read: %s", s)
 	}
 	s.says("unknown|not permitted|denied", "!absent")
+	o.exits(5, "check", "-g", "g", "-t", topic, "--can", "inspect").says("FAIL.*" + topic + "/0: READ: not permitted")
 	may := c.operator("OFFSETCTL_STORE="+z.url("?user=job&password=env:ZK_PASSWORD"), "ZK_PASSWORD=node-secret")
 	may.exits(0, "inspect", "-g", "g", "-t", topic)
+	may.exits(0, "check", "-g", "g", "-t", topic, "--can", "reset").says("1 node: WRITE$")
+	z.create(z.chroot+z.node("read", topic, "0"), []byte("10"), zk.WorldACL(zk.PermRead))
+	o.exits(5, "check", "-g", "read", "-t", topic, "--can", "reset").says("FAIL.*" + topic + "/0: WRITE: not permitted")
+	o.exits(0, "check", "-g", "read", "-t", topic, "--can", "inspect")
 	may.exits(0, "reset", "-g", "g", "-t", topic, "--to-earliest", "--yes", "--settle", "0").says("written 1 of 1")
 	may.keepsSecrets("node-secret")
 	nowhere := c.operator("OFFSETCTL_STORE=zk://127.0.0.1:1,127.0.0.1:2/x")

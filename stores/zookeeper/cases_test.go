@@ -174,6 +174,25 @@ func TestBR34(t *testing.T) {
 	}
 }
 
+// A position ahead of the log, one that is gone, and another group's under the same topic: each is its own.
+func TestBR38(t *testing.T) {
+	x := job(t)
+	x.put(x.at("g1", "t", "0"), []byte("40"))
+	x.put(x.at("g2", "t", "0"), []byte("7"))
+	s := x.open("")
+	got, neighbour := storetest.Get(t, s, "g1", storetest.Partitions(0, 1)...), storetest.Get(t, s, "g2", storetest.Partitions(0)...)[0]
+	if got[0].Next != 40 || got[1].State != offset.Absent || neighbour.Next != 7 {
+		t.Errorf("%+v, %+v", got, neighbour)
+	}
+	storetest.Write(t, s, "g1", storetest.Changes(t, s, "g1", storetest.Partitions(0, 1), 30, 30))
+	if now := storetest.Get(t, s, "g2", storetest.Partitions(0)...)[0]; now.Next != 7 || now.Version != neighbour.Version {
+		t.Errorf("another group's is %+v, and was %+v", now, neighbour)
+	}
+	if now := x.nodes(x.chroot + "/consumers/g1"); len(now) != 5 {
+		t.Errorf("%q is there", now)
+	}
+}
+
 // An empty node, or an empty string that a job wrote as its progress, is something that is no position: neither absent nor 0. A
 // reset gives it one; nothing empty is ever written, but for what undo puts back.
 func TestBR40(t *testing.T) {
