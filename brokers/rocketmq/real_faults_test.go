@@ -65,6 +65,7 @@ func TestRealExpiredFiles(t *testing.T) {
 
 // BR-29 on real brokers, and what a write survives: a broker is killed, is missing, comes back, and hangs.
 func TestRealBrokerDown(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"rocketmq49", "rocketmq55"} {
 		t.Run(name, func(t *testing.T) {
 			s := testservers.NeedOwn(t, name)

@@ -56,7 +56,7 @@ func TestRealLiveGroup(t *testing.T) {
 		case show(w) != "7":
 			t.Error("explicit:", show(w))
 		default:
-			rockettest.Eventually(t, 30*time.Second, func() string {
+			rockettest.Eventually(t, time.Minute, func() string {
 				if n := seen.Load() - before; n < 13 {
 					return fmt.Sprintf("moved to 7, and %d messages were read again", n)
 				}
@@ -69,14 +69,14 @@ func TestRealLiveGroup(t *testing.T) {
 				t.Errorf("earliest: %s: %s", p, show(w))
 			}
 		}
-		rockettest.Eventually(t, 30*time.Second, func() string {
+		rockettest.Eventually(t, time.Minute, func() string {
 			if n := seen.Load() - before; n < 40 {
 				return fmt.Sprintf("moved to 0, and %d messages were read again", n)
 			}
 			return ""
 		})
 		stop()
-		rockettest.Eventually(t, 30*time.Second, func() string {
+		rockettest.Eventually(t, time.Minute, func() string {
 			g := r.c.Describe(t.Context(), []string{group})[0]
 			if g.Err != nil || g.Value.Phase != offset.Empty {
 				return fmt.Sprintf("%+v", g)
