@@ -52,7 +52,7 @@ func TestRocketMQAges(t *testing.T) {
 		sel := []string{"inspect", "-g", "g", "-t", "orders"}
 		r.exits(1, sel...).says(`@broker-a +0 +90 .* 10 +stale +oldest unread record is .*2 d 2[12] h old`, `@broker-b +0 +90 .* 10 +ok`)
 		r.exits(0, append(sel, "--stale-after", "80h")...)
-		r.exits(1, append(sel, "--time-lag", "-o", "wide")...).says(`@broker-a .*stale +2 d 22 h +(1 h 5\d min|119 min|2 h)`, `@broker-b .*ok +[0-9]+ s +2 d 23 h`)
+		r.exits(1, append(sel, "--time-lag", "-o", "wide")...).says(`@broker-a .*stale +2 d 22 h +(1 h 5\d min|119 min|2 h)`, `@broker-b .*ok .*2 d 23 h`)
 		r.exits(1, append(sel, "--min-headroom", "6h", "--stale-after", "80h")...).says("oldest unread gone in")
 		r.exits(0, append(sel, "--min-headroom", "1h", "--stale-after", "80h")...)
 	})
