@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/offsetctl/offsetctl/demo"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // terminal is somebody at a terminal of the demo's world who types an answer.
@@ -133,5 +136,58 @@ func TestUndoWithoutAnID(t *testing.T) {
 	}
 	if code, out, said := terminal(t, env, "", "undo", "--yes"); code != exitUsage || !strings.Contains(said, "could be undone") {
 		t.Errorf("exit code %d\n%s%s", code, out, said)
+	}
+}
+
+// TestWaitingForAnEmptyGroup: the last member commits as it leaves, so the plan is made and shown anew. Whoever is interrupted
+// before reads that nothing was written.
+func TestWaitingForAnEmptyGroup(t *testing.T) {
+	dir := t.TempDir()
+	w, err := demo.Start(t.Context(), dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	reset := []string{"reset", "-g", "waiting", "-t", "payments", "--to-earliest", "--yes", "--wait-empty", "1m"}
+	env := map[string]string{"OFFSETCTL_CONFIG": w.Config, "XDG_STATE_HOME": dir}
+	if code, out, said := terminal(t, env, "", "reset", "-g", "waiting", "-t", "payments", "--to-offset", "10", "--yes", "--new-group"); code != exitOK {
+		t.Fatal(out, said)
+	}
+	member, err := kgo.NewClient(kgo.SeedBrokers(strings.TrimPrefix(w.Broker, "kafka://")), kgo.ConsumerGroup("waiting"), kgo.ConsumeTopics("payments"), kgo.DisableAutoCommit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer member.Close()
+	if member.PollRecords(t.Context(), 1).NumRecords() != 1 {
+		t.Fatal("the member reads nothing")
+	}
+
+	var out, errs bytes.Buffer
+	began := time.Now()
+	interrupt := sync.OnceFunc(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) })
+	sys := &IO{In: strings.NewReader(""), Out: &out, Err: &errs, Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	sys.Now = func() time.Time { // asked for at each look, while the signal is caught
+		if time.Since(began) > time.Second {
+			interrupt()
+		}
+		return time.Now()
+	}
+	if code := Run(t.Context(), sys, reset); code != exitInterrupted || !strings.Contains(errs.String(), "offsetctl: interrupted: nothing was written") {
+		t.Errorf("exit code %d\n%s%s", code, out.String(), errs.String())
+	}
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		time.Sleep(2 * time.Second)
+		if err := member.CommitUncommittedOffsets(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+		member.Close()
+	}()
+	code, shown, said := terminal(t, env, "", reset...)
+	<-done
+	if code != exitOK || !strings.Contains(shown, "payments     0      10      0       10") || !strings.Contains(shown, "payments     0      11      0       11") {
+		t.Errorf("exit code %d\n%s%s", code, shown, said)
 	}
 }

@@ -58,7 +58,7 @@ func (f *factory) complain(err error, code int) {
 	var no *repair.Refused
 	switch {
 	case code == exitInterrupted || code == exitTerminated:
-		fmt.Fprintln(f.sys.Err, "offsetctl: interrupted:", strings.TrimSuffix(err.Error(), ": "+context.Canceled.Error()))
+		fmt.Fprintln(f.sys.Err, "offsetctl: interrupted:", strings.TrimPrefix(strings.TrimSuffix(err.Error(), ": "+context.Canceled.Error()), "interrupted, "))
 	case errors.As(err, &no):
 		render.Refused(f.sys.Err, no, code, f.program())
 	default:

@@ -381,6 +381,11 @@ func (x *writing) apply(ctx context.Context, p *repair.Plan) error {
 			if more := repair.Wider(p, fresh); len(more) > 0 {
 				return &repair.Refused{Reasons: []repair.Reason{{Cause: repair.CauseConsent, Text: "the last members moved on: " + more[0], Next: "look at the new plan and repeat"}}}
 			}
+			if x.human() && !fresh.SameRows(p) {
+				if err := x.show(fresh, nil); err != nil {
+					return err
+				}
+			}
 			p = fresh
 		}
 	}

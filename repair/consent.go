@@ -124,6 +124,15 @@ func (p *Plan) newNames() string {
 	return strings.Join(out, ",")
 }
 
+// SameRows tells whether p does the same as q, from the same positions: whoever has seen q has seen p.
+func (p *Plan) SameRows(q *Plan) bool {
+	return slices.EqualFunc(p.Groups, q.Groups, func(a, b Group) bool {
+		return a.Name == b.Name && slices.EqualFunc(a.Items, b.Items, func(a, b Item) bool {
+			return a.Partition == b.Partition && a.Action == b.Action && a.From.Same(b.From) && a.To.Same(b.To)
+		})
+	})
+}
+
 // Wider says what a plan made anew does beyond the one that was agreed to; nothing: the consent still holds.
 func Wider(agreed, now *Plan) (out []string) {
 	a, b := agreed.Totals(), now.Totals()

@@ -92,6 +92,14 @@ func TestWider(t *testing.T) {
 	if got := strings.Join(Wider(a, b), ""); !strings.Contains(got, "4,001") {
 		t.Errorf("got %q", got)
 	}
+	if !a.SameRows(a.clone()) {
+		t.Error("a plan is another one than itself")
+	}
+	moved := a.clone()
+	moved.Groups[0].Items[0].From.Next++
+	if a.SameRows(moved) || a.SameRows(&Plan{}) {
+		t.Error("another plan is the same")
+	}
 	if got := Wider(b, a); got != nil {
 		t.Errorf("less is wider: %v", got)
 	}
