@@ -172,7 +172,7 @@ func (c *comparing) vanished(g *GroupReport, r *Row, p Point) Finding {
 	f := Finding{Verdict: Absent, cause: vanished, Text: fmt.Sprintf("was %d at %s and is not stored any more: expired, or deleted", p.Next, moment(c.earlier.Taken))}
 	if r.Log.Err == nil && r.Log.Value.Inside(p.Next) && !g.elsewhere() {
 		left := gap(p.Next, r.Log.Value.Reach(c.Ask.Isolation))
-		f.Restart = c.restart(absentBeside, []*Row{r}, sums{lag: left, known: true})
+		f.Restart = c.restart(g, absentBeside, []*Row{r}, sums{lag: left, known: true})
 		return f.offer([]*Row{r}, []Repair{{Effect: "keeps", Count: left, Args: append(c.target(g, []*Row{r}), "--to-offset", digits(p.Next))}})
 	}
 	return f.offer([]*Row{r}, c.repairs(g, absentBeside, []*Row{r}, c.sum([]*Row{r})))

@@ -55,7 +55,7 @@ func earlier(a, b time.Time) time.Time {
 // finding says what is wrong with rows that share a cause, what a restart would do, and how to repair it.
 func (c *classifier) finding(g *GroupReport, k cause, rows []*Row) Finding {
 	t := c.sum(rows)
-	f := Finding{Verdict: causeVerdicts[k], Proof: k.proven(), Text: c.text(g, k, rows, t), Restart: c.restart(k, rows, t), cause: k,
+	f := Finding{Verdict: causeVerdicts[k], Proof: k.proven(), Text: c.text(g, k, rows, t), Restart: c.restart(g, k, rows, t), cause: k,
 		Asked: k == nearlyGone && c.policy.MinHeadroom > 0}
 	return f.offer(rows, c.repairs(g, k, rows, t))
 }
@@ -63,6 +63,9 @@ func (c *classifier) finding(g *GroupReport, k cause, rows []*Row) Finding {
 func (c *classifier) text(g *GroupReport, k cause, rows []*Row, t sums) string {
 	r, n := rows[0], len(rows)
 	s := r.Stored.Value
+	if g.share() && (k == absentBeside || k == absentTopic) {
+		return "not begun: brokers keep a share group's position from the first record on that they hand out"
+	}
 	switch k {
 	case positionUnknown:
 		return "the position could not be read: " + reason(r.Stored.Err)
@@ -210,7 +213,7 @@ func (c *classifier) orphanText(g *GroupReport, n int) string {
 }
 
 // restart is what a restart would do where that is worse than nothing.
-func (c *classifier) restart(k cause, rows []*Row, t sums) string {
+func (c *classifier) restart(g *GroupReport, k cause, rows []*Row, t sums) string {
 	at := digits(rows[0].Stored.Value.Next)
 	if len(rows) > 1 {
 		at = "the stored positions"
@@ -226,6 +229,9 @@ func (c *classifier) restart(k cause, rows []*Row, t sums) string {
 		}
 		if !c.Own && (k == absentBeside || k == absentTopic || k == noPosition) {
 			return "" // a job that keeps its own positions decides where it starts without one; out of range its client decides
+		}
+		if g.share() {
+			return shareRestart(k, lost)
 		}
 		more := ""
 		if k == beforeStart {
@@ -244,6 +250,14 @@ func (c *classifier) restart(k cause, rows []*Row, t sums) string {
 			to = "the end of the epoch"
 		}
 		return "a Java or franz-go consumer goes back to " + to + " and rereads " + Count(t.back) + ", whatever auto.offset.reset says"
+	}
+	return ""
+}
+
+// shareRestart: where a share group has no position its brokers go by its own setting; a client has no say.
+func shareRestart(k cause, skips int64) string {
+	if k == absentBeside || k == absentTopic {
+		return "with share.auto.offset.reset=latest (the default) the group skips " + Count(skips)
 	}
 	return ""
 }

@@ -77,7 +77,11 @@ func (c *classifier) blindTopics(lines []Line) (out []Finding) {
 		if tp.Err == nil || !denied(tp.Err) || slices.ContainsFunc(lines, func(l Line) bool { return l.Partition.Topic == tp.Name }) {
 			continue
 		}
-		out = append(out, Finding{Verdict: Unknown, cause: topicUnknown, Text: "topic " + tp.Name + ": " + tp.Err.Error() + ". Neither ok nor absent"})
+		text := tp.Err.Error()
+		if !strings.Contains(text, tp.Name) {
+			text = "topic " + tp.Name + ": " + text
+		}
+		out = append(out, Finding{Verdict: Unknown, cause: topicUnknown, Text: text + ". Neither ok nor absent"})
 	}
 	return out
 }
@@ -99,7 +103,7 @@ func (c *classifier) nothing(g *GroupReport) Finding {
 	}
 	if len(rows) > 0 && g.Near == "" {
 		t := c.sum(rows)
-		f.Restart = c.restart(absentTopic, rows, t)
+		f.Restart = c.restart(g, absentTopic, rows, t)
 		f = f.offer(rows, c.repairs(g, absentTopic, rows, t))
 	}
 	return f
@@ -166,6 +170,9 @@ func Framework(group string) string {
 	}
 	return ""
 }
+
+// share: its brokers hand out records one by one, and keep what is acknowledged.
+func (g *GroupReport) share() bool { return g.Group.Err == nil && g.Group.Value.Kind == "share" }
 
 // elsewhere: a reset of this group would have no effect.
 func (g *GroupReport) elsewhere() bool { return Framework(g.Name) != "" }

@@ -108,6 +108,28 @@ func TestNothingStored(t *testing.T) {
 	}
 }
 
+// A share group has no position where its brokers have handed out no record yet, which is no sign of a loss by itself; whether it
+// begins at the start or at the end is a setting of the group.
+func TestShareGroupNotBegun(t *testing.T) {
+	w := groups()
+	w.Log("orders:0", 0, 10)
+	w.Log("orders:1", 5, 10)
+	w.Commit("g", "orders:0", 10)
+	w.Group(live("g", "share", member("a", "orders")))
+	r := judge(t, w, inspect.Ask{Topics: []string{"orders"}})
+	x := row(t, r, "orders:1")
+	if len(x.Findings) != 1 {
+		t.Fatalf("%+v", x)
+	}
+	f := x.Findings[0]
+	if f.Verdict != inspect.Absent || !strings.HasPrefix(f.Text, "not begun") || !strings.Contains(f.Restart, "share.auto.offset.reset=latest (the default) the group skips 5") {
+		t.Errorf("%+v", f)
+	}
+	if effects(f) != "reads 5, skips 5" {
+		t.Errorf("%+v", f.Repairs)
+	}
+}
+
 func TestFrameworks(t *testing.T) {
 	for name, words := range map[string]string{
 		"spark-kafka-source-1234-driver-0": "Structured Streaming",

@@ -27,7 +27,12 @@ func (c *classifier) repairs(g *GroupReport, k cause, rows []*Row, t sums) []Rep
 		r := rows[0]
 		left := gap(r.EpochEnd, r.Log.Value.Reach(c.Ask.Isolation))
 		return []Repair{reset("reads", left, backToEpochEnd(rows)...), earliest, latest}
-	case beforeStart, absentBeside:
+	case absentBeside:
+		if g.share() {
+			return []Repair{earliest, latest}
+		}
+		return []Repair{reset("keeps", t.lag, "--repair")}
+	case beforeStart:
 		return []Repair{reset("keeps", t.lag, "--repair")}
 	case absentTopic:
 		return []Repair{earliest, latest}
