@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/offsetctl/offsetctl/internal/render"
@@ -27,6 +28,9 @@ rights that inspect or reset need. Nothing is written.`,
 			}
 			if _, err := f.format("table", "json"); err != nil {
 				return err
+			}
+			if can != "" && errors.Is(sel.named(f), errNoGroup) {
+				return usagef("--can %s looks at the rights on groups: name one with -g GROUP", can)
 			}
 			return (&checking{f: f, sel: &sel, can: can}).run(c.Context())
 		},
@@ -129,7 +133,7 @@ func (k *checking) metadata(ctx context.Context, b offset.Broker) bool {
 		return false
 	}
 	k.f.remember(t)
-	k.ok("login metadata", "%s, cluster %s, %d brokers", t.Product, t.Cluster, len(t.Brokers))
+	k.ok("login metadata", "%s, cluster %s, %s", t.Product, t.Cluster, plural(len(t.Brokers), "broker"))
 	for _, g := range t.Gaps {
 		k.warn("metadata", g.Error())
 	}
@@ -238,6 +242,13 @@ func (k *checking) right(r offset.Permission) {
 	default:
 		k.fail(step, fmt.Errorf("%s: %w", text, offset.ErrDenied))
 	}
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return render.Number(int64(n)) + " " + word + "s"
 }
 
 // as names the user of a login, where it has a name.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/offsetctl/offsetctl/address"
 	"github.com/offsetctl/offsetctl/offset"
@@ -64,7 +63,7 @@ func (k *checking) reach(ctx context.Context, hostport string, conf *tls.Config)
 		return reached{step: "tcp", err: fmt.Errorf("%w: %s: %s; is it the right port, and does a firewall let it through?", offset.ErrUnreachable, hostport, plainNetError(err))}
 	}
 	defer conn.Close()
-	took := k.f.sys.Now().Sub(began).Round(100 * time.Microsecond)
+	took := fmt.Sprintf("%.1f ms", float64(k.f.sys.Now().Sub(began).Microseconds())/1000)
 	if conf == nil {
 		return reached{step: "dns tcp", text: fmt.Sprintf("%s, %s", hostport, took)}
 	}

@@ -184,7 +184,10 @@ func TestBR49ConnectionErrors(t *testing.T) {
 	} {
 		t.Run("works: "+name, func(t *testing.T) {
 			o := &operator{t: t, env: o.env, dir: o.dir}
-			o.exits(0, "check", "--broker", url).says("login metadata", "!admin-secret")
+			s := o.exits(0, "check", "--broker", url).says("login metadata", "1 broker$", "!admin-secret")
+			if user := strings.Contains(url, "sasl="); user {
+				s.says("^ok +sasl +.* as admin$")
+			}
 		})
 	}
 }
@@ -217,6 +220,12 @@ func TestPartialRights(t *testing.T) {
 	}
 	o.exits(3, "inspect", "-g", group, "-t", seen, "-t", hidden)
 	o.exits(5, "inspect", "-g", c.name+"-forbidden")
+	if n := strings.Count(o.run("inspect", "-g", group).out, "as far as this user may see"); n != 1 {
+		t.Errorf("what may be left out is said %d times", n)
+	}
+	o.exits(3, "inspect", "-g", group, "-t", hidden).says("^unknown +topic "+hidden+": DESCRIBE", "!topic .*: topic ")
+	o.exits(0, "groups").says("as far as this user may see", "^"+group+" ")
+	o.exits(0, "topics").says("as far as this user may see", "^"+seen+" ", "!"+hidden)
 	o.exits(5, "check", "-g", group, "-t", seen, "--can", "reset").says("FAIL +can reset +.*READ")
 	o.exits(0, "check", "-g", group, "-t", seen, "--can", "inspect")
 	if r := o.run("reset", "-g", group, "-t", seen, "--to-earliest", "--yes"); r.code != 5 && r.code != 4 {

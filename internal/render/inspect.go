@@ -145,7 +145,9 @@ func gapText(e error) string {
 func (p *printer) section(g *inspect.GroupReport) {
 	p.groupLine(g)
 	for _, e := range g.Gaps {
-		p.line("%s", gapText(e))
+		if !slices.ContainsFunc(p.r.Survey.Gaps, func(said error) bool { return said.Error() == e.Error() }) {
+			p.line("%s", gapText(e))
+		}
 	}
 	if len(g.Rows) > 0 {
 		p.rows(g)
