@@ -98,12 +98,30 @@ func TestHBaseSeed(t *testing.T) {
 	})
 }
 
+// TestHBaseSeedOldVersions: HBase without conditions over several columns, of 1.x and of 2.x.
+func TestHBaseSeedOldVersions(t *testing.T) {
+	for _, server := range []string{"hbase22", "hbase17"} {
+		t.Run(server, func(t *testing.T) {
+			c, h := kafkaCluster(t, "kafka44"), openCells(t, testservers.Need(t, server))
+			o := c.operator("OFFSETCTL_STORE=" + h.url(""))
+			o.exits(0, "store", "init").says(h.table)
+			o.exits(0, "store", "init").says("already")
+			o.exits(0, "check").says("^warn +store +.*one by one", "!FAIL")
+			sown(t, c, "text", seed{job: h, store: h.url(""),
+				was:      map[string]string{"0": "1|5", "1": "300", "2": long(50), "3": "abc", "9": "44|44"},
+				repaired: map[string]string{"0": "20|20", "1": "100", "2": long(50), "3": "20|20", "4": "20|20", "5": "20|20"},
+				more:     []string{"--prune"},
+			})
+		})
+	}
+}
+
 // TestBR24HBaseNames: a name is byte for byte a part of its row; and two resets of one group at once (BR-34).
 func TestBR24HBaseNames(t *testing.T) {
 	c, h := kafkaCluster(t, "kafka44"), openCells(t, testservers.Need(t, "hbase26"))
 	o := c.operator("OFFSETCTL_STORE=" + h.url(""))
 	o.exits(0, "store", "init", "--store", h.url(""))
-	neighbours(t, c, h.url(""), "a", "a:b", "a{b}", "a%2Fb", "a/b", "a b", "a*", "中文")
+	neighbours(t, c, h.url(""), "a", "a:b", "a{b}", "a%2Fb", "a/b", "a b", "a*", "a|b", "中文")
 	duel(t, c, h.url(""), "raced")
 	s := c.operator("OFFSETCTL_STORE="+h.url("&family=nofamily")).run("inspect", "-g", "a")
 	if s.code != 2 && s.code != 5 {

@@ -61,7 +61,7 @@ func startHBaseTogether(ctx context.Context, i *machine.Instance, jars artifacts
 		return err
 	}
 	// Clients find both by ZooKeeper. 1.7 takes ports of its own choice whatever it is told.
-	if err := prepareHBase(ctx, i, setting{"hbase.master.port", "0"}, setting{"hbase.regionserver.port", "0"}); err != nil {
+	if err := prepareHBase(ctx, i, longSession, setting{"hbase.master.port", "0"}, setting{"hbase.regionserver.port", "0"}); err != nil {
 		return err
 	}
 	return i.Run(ctx, machine.Node{
@@ -79,7 +79,7 @@ func startHBaseApart(ctx context.Context, i *machine.Instance, jars artifacts.Ja
 		return err
 	}
 	i.Addr["master"] = machine.Local(master)
-	if err := prepareHBase(ctx, i, setting{"hbase.master.port", fmt.Sprint(master)}); err != nil {
+	if err := prepareHBase(ctx, i, shortSession, setting{"hbase.master.port", fmt.Sprint(master)}); err != nil {
 		return err
 	}
 	nodes := []machine.Node{{
@@ -104,15 +104,23 @@ func startHBaseApart(ctx context.Context, i *machine.Instance, jars artifacts.Ja
 	return i.RunTogether(ctx, nodes...)
 }
 
+// Sessions in milliseconds. A server whose session ends gives itself up for
+// dead: where servers are killed that is noticed soon, and where they are not it
+// must not happen only because the machine is busy.
+const (
+	shortSession = 6_000
+	longSession  = 90_000
+)
+
 // prepareHBase starts the ZooKeeper and writes the settings.
-func prepareHBase(ctx context.Context, i *machine.Instance, more ...setting) error {
-	keeper, err := runZooKeeper(ctx, i)
+func prepareHBase(ctx context.Context, i *machine.Instance, session int, more ...setting) error {
+	keeper, err := runZooKeeper(ctx, i, fmt.Sprintf("maxSessionTimeout=%d\n", longSession))
 	if err != nil {
 		return err
 	}
 	i.Addr["zookeeper"] = keeper
 	i.Vars["znode"] = "/hbase"
-	site, err := hbaseSite(i, keeper, more)
+	site, err := hbaseSite(i, keeper, append(more, setting{"zookeeper.session.timeout", fmt.Sprint(session)}))
 	if err != nil {
 		return err
 	}
@@ -159,7 +167,6 @@ func hbaseSite(i *machine.Instance, keeper string, more []setting) (string, erro
 		{"hbase.wal.provider", "filesystem"},
 		{"hbase.zookeeper.quorum", "127.0.0.1"},
 		{"hbase.zookeeper.property.clientPort", keeperPort},
-		{"zookeeper.session.timeout", "6000"}, // a killed region server is noticed after that
 		{"hbase.master.info.port", "-1"},
 		{"hbase.regionserver.info.port", "-1"},
 		{"hbase.master.hostname", "localhost"},

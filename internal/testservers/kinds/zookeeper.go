@@ -77,7 +77,7 @@ func zooKeeperKinds() []Kind {
 	needs := []artifacts.Item{java, maven, zooKeeperJars}
 	return []Kind{
 		{Name: "zookeeper", Version: "3.9.5", Memory: 100, Needs: needs, Jars: &zooKeeperJars, Start: func(ctx context.Context, i *machine.Instance) error {
-			addr, err := runZooKeeper(ctx, i)
+			addr, err := runZooKeeper(ctx, i, "")
 			i.Addr["plain"] = addr
 			return err
 		}},
@@ -85,14 +85,15 @@ func zooKeeperKinds() []Kind {
 	}
 }
 
-// runZooKeeper starts a single server as the node "zookeeper". Vars tell the
-// superuser, who may read every node: digest, user super.
-func runZooKeeper(ctx context.Context, i *machine.Instance) (string, error) {
+// runZooKeeper starts a single server as the node "zookeeper", with more lines
+// in its file. Vars tell the superuser, who may read every node: digest, user
+// super.
+func runZooKeeper(ctx context.Context, i *machine.Instance, more string) (string, error) {
 	port, err := machine.Port()
 	if err != nil {
 		return "", err
 	}
-	settings, err := i.Write("zookeeper.cfg", zooKeeperSettings(i.Path("data-zookeeper"), port, 500))
+	settings, err := i.Write("zookeeper.cfg", zooKeeperSettings(i.Path("data-zookeeper"), port, 500)+more)
 	if err != nil {
 		return "", err
 	}
