@@ -12,6 +12,7 @@ import (
 
 	"github.com/offsetctl/offsetctl/internal/render"
 	"github.com/offsetctl/offsetctl/offset"
+	"github.com/offsetctl/offsetctl/positions"
 	"github.com/spf13/cobra"
 )
 
@@ -165,12 +166,14 @@ func existing(t offset.Topology, p offset.Partition) error {
 		if tp.Err != nil {
 			return tp.Err
 		}
+		var there []offset.Partition
 		for _, l := range tp.Logs {
 			if l.Partition == p {
 				return naming(p, l.Err)
 			}
+			there = append(there, l.Partition)
 		}
-		return fmt.Errorf("partition %s %w: topic %s has %d partitions", p, offset.ErrUnknownName, p.Topic, len(tp.Logs))
+		return fmt.Errorf("partition %s %w: the topic has %s", p, offset.ErrUnknownName, positions.SelectionOf(there))
 	}
 	return fmt.Errorf("topic %s %w", p.Topic, offset.ErrUnknownName)
 }

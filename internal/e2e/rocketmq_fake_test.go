@@ -59,6 +59,8 @@ func TestBR26SameQueueOnTwoBrokers(t *testing.T) {
 		a.SetOffset("g", "orders", 0, 10)
 		b.SetOffset("g", "orders", 0, 500)
 		r.exits(0, "inspect", "-g", "g", "-t", "orders").says(`orders@broker-a +0 +10 +0 +20 +10 +ok`, `orders@broker-b +0 +500 +400 +600 +100 +ok`, `2 partitions: 2 ok`)
+		r.exits(0, "peek", "orders@broker-b:0@400").says("400")
+		r.exits(2, "peek", "orders:0@3").says("partition orders:0 does not exist: the topic has orders@broker-a:0, orders@broker-b:0$")
 		r.exits(0, "reset", "-g", "g", "-t", "orders", "--to-earliest", "--yes").says("written 2 of 2", "Not selected: %RETRY%g")
 		r.stored(a, "orders", 0, 0)
 		r.stored(b, "orders", 0, 400)
