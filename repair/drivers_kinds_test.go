@@ -40,6 +40,9 @@ func TestUndoRestoresTheKindOfAValue(t *testing.T) {
 					}
 					out = append(out, s)
 				}
+				if err := rows.Err(); err != nil {
+					t.Fatal(err)
+				}
 				return out
 			}
 			before := kinds()

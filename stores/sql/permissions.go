@@ -21,7 +21,7 @@ func (s *Store) Permissions(ctx context.Context, _ string, _ []string, write boo
 	var out []offset.Permission
 	for _, r := range s.rights(write && never == nil) {
 		p := offset.Permission{Right: fmt.Sprintf("table %s: %s", s.table, r.name)}
-		err := s.db.Explain("trying "+r.name, s.db.Peek(ctx, func(ctx context.Context, c *sqldb.Conn) error { return r.try(ctx, c) }))
+		err := s.db.Explain("trying "+r.name, s.db.Peek(ctx, r.try))
 		p.Granted = err == nil
 		if err != nil && !errors.Is(err, offset.ErrDenied) {
 			p.Err = err

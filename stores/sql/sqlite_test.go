@@ -113,6 +113,31 @@ func TestSQLiteUsersTable(t *testing.T) {
 	})
 }
 
+// A job's table with a column for RocketMQ's brokers, in which Kafka's partitions have none.
+func TestSQLiteUsersTableWithBrokers(t *testing.T) {
+	path, db := sqliteFile(t, `CREATE TABLE job (grp TEXT, topic TEXT, broker TEXT, part INT, off INT, UNIQUE(grp, topic, broker, part))`)
+	caps := userCaps
+	caps.Queues = true
+	offsettest.RunStore(t, offsettest.Store{
+		Open: func(t testing.TB, env offset.Env) offset.Store {
+			return open(t, env, sqliteAddress(path)+"?table=job&group=grp&topic=topic&broker=broker&partition=part&offset=off")
+		},
+		Caps: caps,
+		Poke: func(t testing.TB, group string, p offset.Partition, raw []byte) {
+			broker := any(p.Broker)
+			if p.Broker == "" && p.Index%2 == 0 {
+				broker = nil // as some jobs write it
+			}
+			exec(t, db, `DELETE FROM job WHERE grp=? AND topic=? AND COALESCE(broker, '')=? AND part=?`, group, p.Topic, p.Broker, p.Index)
+			if raw != nil {
+				exec(t, db, `INSERT INTO job VALUES(?,?,?,?,?)`, group, p.Topic, broker, p.Index, string(raw))
+			}
+		},
+		Bad:    map[string][]byte{"letters": []byte("abc"), "negative": []byte("-1"), "empty": {}},
+		Rounds: 50,
+	})
+}
+
 // badText are values of a text column that are no position.
 var badText = map[string][]byte{
 	"empty": {}, "letters": []byte("abc"), "negative": []byte("-1"), "sentinel": []byte("-1001"), "point": []byte("12.0"), "exponent": []byte("1e6"),
