@@ -1,7 +1,6 @@
 package hbase
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,27 +106,6 @@ func TestNewCellsLikeTheirRow(t *testing.T) {
 	write(t, long, "long", change(p, read(t, long, "long", p)[0], 9))
 	if raw, _, ok := c.Value("app|long|orders", "5"); !ok || raw != "\x00\x00\x00\x00\x00\x00\x00\x09" {
 		t.Errorf("in a new row of longs: %q, %v", raw, ok)
-	}
-}
-
-func TestOptions(t *testing.T) {
-	c := hbasetest.Start(t, hbasetest.Options{})
-	for _, more := range []string{"&encoding=java", "&value=first", "&registry=etcd"} {
-		url := strings.Replace(c.URL(more), "registry=rpc&registry", "registry", 1)
-		if _, err := Open(t.Context(), environment(), parse(t, url)); !errors.Is(err, offset.ErrConfig) {
-			t.Errorf("%s: %v", more, err)
-		}
-	}
-	for _, table := range []string{"", "/a,b", "/a*b", "/a:b:c", "/:a", "/a:", "/-a", "/ns:.a", "/a-b:c"} {
-		url := "hbase://" + c.Addr() + table + "?registry=rpc"
-		if _, err := Open(t.Context(), environment(), parse(t, url)); !errors.Is(err, offset.ErrConfig) {
-			t.Errorf("%s: %v", url, err)
-		}
-	}
-	text := on(t, c, "&encoding=text")
-	c.Put("app|g|orders", "0", "\x00\x00\x00\x07", 0)
-	if s := read(t, text, "g", offset.Partition{Topic: "orders"})[0]; s.State != offset.Invalid {
-		t.Errorf("an int where only text is: %+v", s)
 	}
 }
 
@@ -253,147 +231,5 @@ func TestRequests(t *testing.T) {
 	}
 	if got, want := count(), fmt.Sprint(map[string]int{"Multi at 0": 1, "Multi at 1": 1}); got != want {
 		t.Errorf("three groups: %s, want %s", got, want)
-	}
-}
-
-func TestInit(t *testing.T) {
-	c := hbasetest.Start(t, hbasetest.Options{Table: "-"})
-	url := "hbase://" + c.Addr() + "/positions?registry=rpc"
-	s := open(t, environment(), url)
-	t.Cleanup(func() { _ = s.Close() })
-	p := offset.Partition{Topic: "orders"}
-	r := s.Read(t.Context(), []offset.Query{{Group: "g", Expect: []offset.Partition{p}}})[0].Expected[0]
-	if !errors.Is(r.Err, offset.ErrUnknownName) || !strings.Contains(r.Err.Error(), "store init") {
-		t.Errorf("no table: %v", r.Err)
-	}
-	for _, want := range []string{"table positions, family t", "nothing was changed"} {
-		if made, err := Init(t.Context(), environment(), parse(t, url)); err != nil || !strings.Contains(made, want) {
-			t.Errorf("%q, %v; want %q", made, err, want)
-		}
-	}
-	if got := read(t, s, "g", p)[0]; got.State != offset.Absent {
-		t.Errorf("in the new table: %+v", got)
-	}
-	other := open(t, environment(), url+"&family=o")
-	t.Cleanup(func() { _ = other.Close() })
-	r = other.Read(t.Context(), []offset.Query{{Group: "g", Topics: []string{"orders"}, Expect: []offset.Partition{p}}})[0].Expected[0]
-	if !errors.Is(r.Err, offset.ErrUnknownName) {
-		t.Errorf("no family: %v", r.Err)
-	}
-	if made, err := Init(t.Context(), environment(), parse(t, url+"&family=o")); err != nil || !strings.Contains(made, "family o") {
-		t.Errorf("%q, %v", made, err)
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	c := hbasetest.Start(t, hbasetest.Options{Version: "2.2.7"})
-	s := on(t, c, "")
-	text := func() string { return fmt.Sprint(s.Warnings(t.Context())) }
-	c.Set("TTL", "2147483647")
-	if got := text(); strings.Contains(got, "TTL") || !strings.Contains(got, "one by one") {
-		t.Error(got)
-	}
-	c.Set("TTL", "86400")
-	c.Set("DURABILITY", "SKIP_WAL")
-	if got := text(); !strings.Contains(got, "24h0m0s") || !strings.Contains(got, "SKIP_WAL") {
-		t.Error(got)
-	}
-	other := on(t, c, "&family=o")
-	if got := fmt.Sprint(other.Warnings(t.Context())); !strings.Contains(got, "no family o") {
-		t.Error(got)
-	}
-	if got := on(t, hbasetest.Start(t, hbasetest.Options{}), "").Warnings(t.Context()); len(got) != 0 {
-		t.Error(got)
-	}
-}
-
-// A cluster in the middle of an upgrade: the version that was read is new, the server that is asked is old.
-func TestServerOlderThanItSeemed(t *testing.T) {
-	c := hbasetest.Start(t, hbasetest.Options{})
-	s := on(t, c, "")
-	ps := partitions("orders", 3)
-	var ch []offset.Change
-	for i, p := range ps {
-		c.Put("app|g|orders", fmt.Sprint(i), "1|1", 0)
-		ch = append(ch, change(p, read(t, s, "g", p)[0], 5))
-	}
-	refused := false
-	c.Fail(func(call hbasetest.Call) hbasetest.Fault {
-		if call.Write && !refused {
-			refused = true
-			return hbasetest.Fault{Class: "com.google.protobuf.UninitializedMessageException", Text: "Message missing required fields"}
-		}
-		return hbasetest.Fault{}
-	})
-	write(t, s, "g", ch...)
-	for i, now := range read(t, s, "g", ps...) {
-		if now.Next != 5 {
-			t.Errorf("%s: %+v", ps[i], now)
-		}
-	}
-	if got := s.Caps().Together; got != offset.EachAlone || !refused {
-		t.Errorf("it claims %d from here on", got)
-	}
-}
-
-// A new row is begun with one cell. When another program makes another cell of it just then, the first one is taken back: its
-// topic is all or nothing.
-func TestNewRowIsTakenBack(t *testing.T) {
-	c := hbasetest.Start(t, hbasetest.Options{})
-	s := on(t, c, "")
-	ps := partitions("orders", 3)
-	var ch []offset.Change
-	for i, was := range read(t, s, "g", ps...) {
-		ch = append(ch, change(ps[i], was, 5))
-	}
-	n := 0
-	c.Fail(func(call hbasetest.Call) hbasetest.Fault {
-		if call.Write {
-			if n++; n == 2 {
-				c.Put("app|g|orders", "2", "77|77", 0)
-			}
-		}
-		return hbasetest.Fault{}
-	})
-	r := s.Write(t.Context(), "g", ch)
-	for i, want := range []error{offset.ErrUntouched, offset.ErrUntouched, offset.ErrMoved} {
-		if !errors.Is(r[i].Err, want) {
-			t.Errorf("%s: %v, want %v", ps[i], r[i].Err, want)
-		}
-	}
-	for i, want := range []string{"absent", "absent", "set"} {
-		if now := read(t, s, "g", ps[i])[0]; now.State.String() != want || now.Version != r[i].Value.Version {
-			t.Errorf("%s: %+v; the write answered %+v", ps[i], now, r[i].Value)
-		}
-	}
-	if raw, _, _ := c.Value("app|g|orders", "2"); raw != "77|77" {
-		t.Errorf("the other program's value is %q", raw)
-	}
-}
-
-// A write that went through, and the job writes the next position before it was read back: it is a success, with our version, so
-// that the next write from it is refused.
-func TestOvertaken(t *testing.T) {
-	c := hbasetest.Start(t, hbasetest.Options{})
-	s := on(t, c, "")
-	p := offset.Partition{Topic: "orders"}
-	c.Put("app|g|orders", "0", "1|1", 0)
-	was := read(t, s, "g", p)[0]
-	wrote := false
-	c.Fail(func(call hbasetest.Call) hbasetest.Fault {
-		if wrote && !call.Write {
-			c.Put("app|g|orders", "0", "5|9", 0)
-			wrote = false
-		}
-		wrote = wrote || call.Write
-		return hbasetest.Fault{}
-	})
-	r := s.Write(t.Context(), "g", []offset.Change{change(p, was, 5)})[0]
-	c.Fail(nil)
-	if r.Err != nil || r.Value.Next != 5 {
-		t.Fatalf("%+v", r)
-	}
-	if r := s.Write(t.Context(), "g", []offset.Change{change(p, r.Value, 6)})[0]; !errors.Is(r.Err, offset.ErrMoved) || r.Value.Next != 9 {
-		t.Errorf("from there: %+v", r)
 	}
 }
