@@ -114,7 +114,7 @@ func TestInit(t *testing.T) {
 	says(t, "init in a folder that is not there", err, offset.ErrUnknownName)
 	on(t, func(t *testing.T, d database) {
 		table := d.table(t, "init")
-		refused(t, d.address(d.addr, "?table="+table), offset.ErrUnknownName, "offsetctl store init --store "+d.scheme)
+		refused(t, d.address(d.addr, "?table="+table), offset.ErrUnknownName, "offsetctl store init --store '"+d.scheme)
 		for i, want := range []string{"was created", "there already"} {
 			said, err := Init(context.Background(), quiet(), parse(t, d.address(d.addr, "?table="+table)))
 			if err != nil || !strings.Contains(said, want) {
