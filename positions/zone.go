@@ -69,6 +69,9 @@ func offsetsAround(wall time.Time, zone *time.Location) []time.Duration {
 		if end.IsZero() || end.After(wall.Add(reach)) {
 			break
 		}
+		if !end.After(t) { // at the turn of a year that no table has any more, ZoneBounds stands still
+			end = t.Add(time.Hour)
+		}
 		t = end
 	}
 	slices.SortFunc(out, func(a, b time.Duration) int { return int(b - a) })
