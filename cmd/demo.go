@@ -36,7 +36,7 @@ tour and prints the settings to try things by hand.`,
 func runDemo(ctx context.Context, f *factory, keep bool) (err error) {
 	dir, err := os.MkdirTemp("", "offsetctl-demo-")
 	if err != nil {
-		return err
+		return usagef("the demo needs a folder for its files (TMPDIR names another one): %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	w, err := demo.Start(ctx, dir, f.sys.Now())
@@ -54,8 +54,8 @@ func runDemo(ctx context.Context, f *factory, keep bool) (err error) {
 		_, err = fmt.Fprintln(f.sys.Out, "\nThat was the tour. offsetctl demo --keep leaves this world running, to try things by hand.")
 		return err
 	}
-	fmt.Fprintf(f.sys.Out, "\nThe world stays until you interrupt it. In another terminal:\n\n  export OFFSETCTL_CONFIG=%s XDG_STATE_HOME=%s\n  offsetctl inspect -A\n  offsetctl inspect -g etl\n",
-		w.Config, env["XDG_STATE_HOME"])
+	settings := render.Command([]string{"export", "OFFSETCTL_CONFIG=" + w.Config, "XDG_STATE_HOME=" + env["XDG_STATE_HOME"]})
+	fmt.Fprintf(f.sys.Out, "\nThe world stays until you interrupt it. In another terminal:\n\n  %s\n  offsetctl inspect -A\n  offsetctl inspect -g etl\n", settings)
 	<-ctx.Done()
 	return nil
 }
