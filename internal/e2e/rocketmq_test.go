@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -108,33 +107,4 @@ func TestRocketMQUnknownGroup(t *testing.T) {
 		r.exits(0, "reset", "-g", group, "-t", topic, "--to-earliest", "--yes", "--new-group", "--create-group").says("written 1 of 1")
 		r.at(group, queue(topic, "broker-a", 0), 0)
 	})
-}
-
-// Head overflow for real: files expire, also of a queue whose start 4.9 goes on telling. Repaired, and taken back. It is the last
-// test on these brokers, because they look for expired files only when they have been up for a minute.
-func TestRocketMQExpiredFiles(t *testing.T) {
-	for _, name := range []string{"rocketmq49", "rocketmq55"} {
-		t.Run(name, func(t *testing.T) {
-			r := rocketAt(t, testservers.Exclusive(t, name), "")
-			topic, group := r.Topic("old", 2, "broker-a"), r.Group("old")
-			small, large := queue(topic, "broker-a", 0), queue(topic, "broker-a", 1)
-			r.Produce(small, 10, "small", "")
-			r.Produce(large, 1103, strings.Repeat("x", 4000), "") // more than four files of 1 MiB
-			r.Store(group, small, 3)
-			r.Store(group, large, 5)
-			r.exits(0, "inspect", "-g", group, "-t", topic).says("2 partitions: 2 ok")
-			r.Expire(large)
-			r.exits(1, "inspect", "-g", group, "-t", topic).says(`\s1 +5 .*head-overflow +[0-9,]+ before the log start`, `\s0 +3 +10 +10 +0 +head-overflow +7 before the log start`, "already lost", "--repair")
-			r.exits(0, "reset", "-g", group, "-t", topic, "--repair", "--yes").says("written 2 of 2", "--wait-durable")
-			r.at(group, small, 10)
-			rows := r.inspect(group, "-t", topic)
-			if row := rows[topic+":1"]; row.Verdict != "ok" || row.Stored.Next <= 5 {
-				t.Errorf("%+v", row)
-			}
-			r.exits(0, "undo", "--yes")
-			r.at(group, small, 3)
-			r.at(group, large, 5)
-			r.exits(1, "inspect", "-g", group, "-t", topic).says("head-overflow")
-		})
-	}
 }

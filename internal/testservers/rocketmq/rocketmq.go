@@ -177,7 +177,7 @@ func (c *Cluster) Expire(p offset.Partition) {
 	before := c.stats(p).Min
 	set("0")
 	defer set("72")
-	Eventually(c.t, 3*time.Minute, func() string {
+	Eventually(c.t, 5*time.Minute, func() string {
 		_, err := c.Admin.Do(c.t.Context(), c.Addr[p.Broker], remoting.Request{Code: remoting.CodeDeleteExpired})
 		c.Must(err)
 		if c.stats(p).Min == before {
