@@ -45,7 +45,7 @@ func (t *taking) finish(ctx context.Context, answers []offset.Answer, described 
 			onClients(own)
 		}
 		t.settleLines(own)
-		t.stuck(ctx, name, own)
+		t.stuck(name, own)
 		if t.sv.Own && g.Err == nil && g.Group.Err == nil && g.Group.Value.Phase == offset.Missing && nothingThere(own) {
 			g.Near = t.nearGroup(ctx, name)
 		}

@@ -1,18 +1,16 @@
 package inspect
 
 import (
-	"context"
 	"slices"
 	"strings"
 
 	"github.com/offsetctl/offsetctl/offset"
 )
 
-// stuck asks a store beforehand which rows it would not write, whatever the target: no command is offered for those. A broker's
-// own store says so of groups, by state and members.
-func (t *taking) stuck(ctx context.Context, group string, lines []Line) {
-	guard, ok := t.store.(offset.Guarded)
-	if !ok || t.sv.Own {
+// stuck marks the rows that the store would never write, whatever the target: no command is offered for those.
+func (t *taking) stuck(group string, lines []Line) {
+	refuser, ok := t.store.(offset.Refuser)
+	if !ok {
 		return
 	}
 	for i := range lines {
@@ -21,11 +19,8 @@ func (t *taking) stuck(ctx context.Context, group string, lines []Line) {
 			continue
 		}
 		c := offset.Change{Partition: l.Partition, From: l.Stored.Value, To: offset.Stored{State: offset.Set, Next: l.Log.Value.Start}}
-		for _, o := range guard.Guard(ctx, group, []offset.Change{c}) {
-			if o.Allow == "" {
-				l.Stuck = strings.TrimPrefix(o.Text, l.Partition.String()+": ")
-				break
-			}
+		if err := refuser.Refuses(group, c); err != nil {
+			l.Stuck = strings.TrimPrefix(err.Error(), l.Partition.String()+": ")
 		}
 	}
 }

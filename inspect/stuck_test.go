@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -8,24 +9,26 @@ import (
 	"github.com/offsetctl/offsetctl/offset"
 )
 
-// Where the store says beforehand that it writes no position, no command is offered that would fail, and the reason is said; what
-// a flag overrules is no such reason, and a broker's own store is not asked.
+// Where the store knows that it can write no position, no command is offered that would fail, and the reason is said. What it
+// has to ask somebody for, such as whether a consumer lives, is no such reason: that is looked at before a write.
 func TestNoCommandThatTheStoreRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		own     bool
-		objects offset.Objection
+		refusal error
+		objects []offset.Objection
 		stuck   bool
 	}{
-		{"refused", false, offset.Objection{Text: "no key"}, true},
-		{"refused by partition", false, offset.Objection{Text: "orders:1: no key"}, true},
-		{"overruled by a flag", false, offset.Objection{Text: "a batch is pending", Allow: "allow-pending"}, false},
-		{"a broker's own", true, offset.Objection{Text: "it is live"}, false},
+		{name: "refused", refusal: errors.New("no key"), stuck: true},
+		{name: "refused by partition", refusal: errors.New("orders:1: no key"), stuck: true},
+		{name: "a broker's own", own: true, refusal: errors.New("no key"), stuck: true},
+		{name: "overruled by a flag", objects: []offset.Objection{{Text: "a batch is pending", Allow: "allow-pending"}}},
+		{name: "while a consumer lives", objects: []offset.Objection{{Text: "it is live"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := table()
 			w.Caps.Members = c.own
-			w.Objections = []offset.Objection{c.objects}
+			w.Objections, w.Refusal = c.objects, c.refusal
 			w.Log("orders:0", 0, 10)
 			w.Log("orders:1", 0, 10)
 			w.Commit("g", "orders:0", 10)

@@ -81,6 +81,12 @@ type Objection struct {
 	Allow string // the flag that overrules it, without dashes ("allow-pending"); "" when nothing can
 }
 
+// Refuser is a Store that knows of some changes by itself, asking nobody, that it can never make.
+type Refuser interface {
+	// Refuses says why c can never be written, or answers nil.
+	Refuses(group string, c Change) error
+}
+
 // Warner is a Store or Broker that knows of dangers to the whole of it (a Redis that may evict, a table without transactions).
 type Warner interface {
 	Warnings(ctx context.Context) []Warning

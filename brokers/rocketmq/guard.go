@@ -43,6 +43,12 @@ func (s store) Guard(ctx context.Context, group string, changes []offset.Change)
 	return append(out, w.objectUnknownGroup(ctx, masters)...)
 }
 
+// Refuses says what is wrong with a change itself: names that do not fit, a number that no broker keeps, a static topic.
+func (s store) Refuses(group string, c offset.Change) error {
+	_, err := s.number(group, c)
+	return err
+}
+
 // names lists clients for a sentence, the first of them where they are many.
 func (on online) names() string {
 	const few = 5

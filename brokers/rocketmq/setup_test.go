@@ -54,7 +54,7 @@ func parsed(t testing.TB, text string) address.Address {
 
 // hurried watches live groups at a quicker pace.
 func hurried(c *Cluster) *Cluster {
-	c.pace = pace{poll: 2 * time.Millisecond, kept: 2 * time.Second, told: time.Second, stored: time.Second, silent: 200 * time.Millisecond, hidden: 50 * time.Millisecond}
+	c.pace = pace{poll: 2 * time.Millisecond, kept: 2 * time.Second, told: time.Second, stored: time.Second, silent: 2 * time.Second, hidden: 50 * time.Millisecond}
 	return c
 }
 

@@ -18,6 +18,7 @@ type store struct{ *Cluster }
 var (
 	_ offset.Store        = store{}
 	_ offset.Guarded      = store{}
+	_ offset.Refuser      = store{}
 	_ offset.GroupCreator = store{}
 	_ offset.GroupDeleter = store{}
 	_ offset.Warner       = store{}

@@ -73,21 +73,21 @@ type row struct {
 // number is what is sent for a change.
 func (s store) number(group string, c offset.Change) (int64, error) {
 	p := c.Partition
-	fail := func(what string, is error) (int64, error) { return 0, fmt.Errorf("%s: %s: %w", p, what, is) }
+	fail := func(why string) (int64, error) { return 0, fmt.Errorf("%s: a write %w: %s", p, offset.ErrUnsupported, why) }
 	switch {
 	case p.Broker == "":
-		return fail("a RocketMQ position belongs to a queue of one broker, and none is named", offset.ErrUnsupported)
+		return fail("a RocketMQ position belongs to a queue of one broker, and none is named")
 	case !isName(p.Topic, maxTopic):
-		return fail("no RocketMQ topic can be called that", offset.ErrUnsupported)
+		return fail("no RocketMQ topic can be called that")
 	case !isName(group, maxGroup):
-		return fail(fmt.Sprintf("no RocketMQ group can be called %q", group), offset.ErrUnsupported)
+		return fail(fmt.Sprintf("no RocketMQ group can be called %q", group))
 	case s.isStatic(p.Topic):
-		return fail("it is a queue of a static topic, whose positions are translated by several brokers: they are read, never written", offset.ErrUnsupported)
+		return fail("it is a queue of a static topic, whose positions are translated by several brokers: they are read, never written")
 	}
 	switch c.To.State {
 	case offset.Set:
 		if c.To.Next < 0 {
-			return fail(fmt.Sprintf("%d is no position", c.To.Next), offset.ErrUnsupported)
+			return fail(fmt.Sprintf("%d is no position", c.To.Next))
 		}
 		return c.To.Next, nil
 	case offset.Absent:
@@ -95,11 +95,11 @@ func (s store) number(group string, c offset.Change) (int64, error) {
 	case offset.Invalid:
 		n, err := strconv.ParseInt(string(c.To.Raw), 10, 64)
 		if err != nil || n >= noPosition {
-			return fail(fmt.Sprintf("%q cannot be stored in a broker", c.To.Raw), offset.ErrUnsupported)
+			return fail(fmt.Sprintf("%q cannot be stored in a broker", c.To.Raw))
 		}
 		return n, nil
 	}
-	return fail("it is not known what shall be there", offset.ErrUnsupported)
+	return fail("it is not known what shall be there")
 }
 
 // queues finds the queues' masters. Brokers store positions of queues that do not exist without a word.

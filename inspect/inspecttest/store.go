@@ -116,6 +116,9 @@ func (s store) refusal(group string, c offset.Change) error {
 	return nil
 }
 
+// Refuses answers World.Refusal.
+func (s store) Refuses(string, offset.Change) error { return s.Refusal }
+
 // Guard answers World.Objections.
 func (s store) Guard(context.Context, string, []offset.Change) []offset.Objection {
 	return s.Objections

@@ -23,6 +23,7 @@ type World struct {
 	OnCall           func(call string)
 	Broken           map[string]error // a whole call fails
 	Objections       []offset.Objection
+	Refusal          error // of every change, see offset.Refuser
 
 	topics    map[string]*topic
 	hidden    map[string]bool

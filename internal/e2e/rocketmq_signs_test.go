@@ -135,6 +135,8 @@ func TestRocketMQStaticTopic(t *testing.T) {
 	a.SetOffset("g", "orders", 1, 0) // it has two logical queues
 	r.exits(0, "inspect", "-g", "g", "-t", "orders@broker-a").says(`@broker-a +0 +5 +0 +20 +15 +ok`, `@broker-a +1 +0 +0 +0 +0 +ok`)
 	r.exits(4, "reset", "-g", "g", "-t", "orders@broker-a", "--to-earliest", "--yes").says("static topic")
+	a.Expire("orders", 0, 8, false)
+	r.exits(1, "inspect", "-g", "g", "-t", "orders@broker-a", "-o", "json").says("no reset can write it: a write is not possible there: it is a queue of a static topic", "!--repair")
 	r.stored(a, "orders", 0, 5)
 }
 

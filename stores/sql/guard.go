@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,24 +34,40 @@ func (s *Store) several(p offset.Partition, raw []byte) string {
 
 // Guard says beforehand of which changes it is known already that Write would refuse them. It asks nobody.
 func (s *Store) Guard(_ context.Context, group string, changes []offset.Change) []offset.Objection {
-	err := s.writable()
-	if err == nil {
-		err = s.holdsGroup(s.db.Dialect, group)
-	}
-	if err != nil {
+	if err := s.refusesGroup(group); err != nil {
 		return []offset.Objection{{Text: err.Error()}}
 	}
 	var out []offset.Objection
 	for _, c := range changes {
-		text := ""
-		if strings.HasPrefix(string(c.From.Version), doubled) {
-			text = s.several(c.Partition, c.From.Raw)
-		} else if err := s.possible(c); err != nil {
-			text = err.Error()
+		err := s.refuses(c)
+		if err == nil {
+			continue
 		}
-		if o := (offset.Objection{Text: text}); text != "" && !slices.Contains(out, o) {
+		if o := (offset.Objection{Text: err.Error()}); !slices.Contains(out, o) {
 			out = append(out, o)
 		}
 	}
 	return out
+}
+
+// Refuses says of one change what Guard says.
+func (s *Store) Refuses(group string, c offset.Change) error {
+	if err := s.refusesGroup(group); err != nil {
+		return err
+	}
+	return s.refuses(c)
+}
+
+func (s *Store) refusesGroup(group string) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	return s.holdsGroup(s.db.Dialect, group)
+}
+
+func (s *Store) refuses(c offset.Change) error {
+	if strings.HasPrefix(string(c.From.Version), doubled) {
+		return errors.New(s.several(c.Partition, c.From.Raw))
+	}
+	return s.possible(c)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/offsetctl/offsetctl/offset"
 )
 
-// Store is one table. It also is an offset.Warner, an offset.Permitter, an offset.GroupDeleter and an offset.Guarded.
+// Store is one table. It also is an offset.Warner, an offset.Permitter, an offset.GroupDeleter, an offset.Guarded and an offset.Refuser.
 type Store struct {
 	db  *sqldb.DB
 	env offset.Env
@@ -25,6 +25,7 @@ var (
 	_ offset.Permitter    = (*Store)(nil)
 	_ offset.GroupDeleter = (*Store)(nil)
 	_ offset.Guarded      = (*Store)(nil)
+	_ offset.Refuser      = (*Store)(nil)
 )
 
 // Open connects and looks at the table.

@@ -12,7 +12,10 @@ import (
 	"github.com/offsetctl/offsetctl/offset"
 )
 
-var _ offset.Guarded = (*Store)(nil)
+var (
+	_ offset.Guarded = (*Store)(nil)
+	_ offset.Refuser = (*Store)(nil)
+)
 
 // allowStateful is the flag for what a framework may take for something else.
 const allowStateful = "allow-stateful"
@@ -28,7 +31,7 @@ func (s *Store) Guard(ctx context.Context, group string, changes []offset.Change
 		out = append(out, offset.Objection{Text: err.Error()})
 	}
 	for _, c := range changes {
-		if err := s.objection(c); err != nil {
+		if err := s.refuses(c); err != nil {
 			out = append(out, offset.Objection{Text: err.Error()})
 		} else if s.storm && s.anew(c.To) {
 			out = append(out, offset.Objection{Allow: allowStateful,
@@ -38,8 +41,16 @@ func (s *Store) Guard(ctx context.Context, group string, changes []offset.Change
 	return out
 }
 
-// objection is why a change cannot be made, or nil. A deletion by itself is none: a whole group can be deleted.
-func (s *Store) objection(c offset.Change) error {
+// Refuses says why a change can never be made: its names do not fit, or only a spout can make the node.
+func (s *Store) Refuses(group string, c offset.Change) error {
+	if err := nodeName(group); err != nil {
+		return err
+	}
+	return s.refuses(c)
+}
+
+// refuses: a deletion by itself is possible, for a whole group can be deleted.
+func (s *Store) refuses(c offset.Change) error {
 	if s.storm && c.To.State == offset.Absent {
 		return nil
 	}
