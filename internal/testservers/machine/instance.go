@@ -148,7 +148,10 @@ func (i *Instance) Do(ctx context.Context, op wire.Op, name string) error {
 	case wire.Start:
 		return i.startAgain(ctx, procs)
 	case wire.Pause:
-		return signalAll(procs, syscall.SIGSTOP)
+		if err := signalAll(procs, syscall.SIGSTOP); err != nil {
+			return err
+		}
+		return stopped(ctx, procs)
 	case wire.Resume:
 		return signalAll(procs, syscall.SIGCONT)
 	default:
@@ -175,6 +178,25 @@ func signalAll(procs []*process, sig syscall.Signal) error {
 			return fmt.Errorf("%s does not run", p.node.Name)
 		}
 		p.signalTree(sig)
+	}
+	return nil
+}
+
+// stopped waits until all threads stand still. Until one of them has taken the signal, which on a busy machine may be a while,
+// the others go on serving.
+func stopped(ctx context.Context, procs []*process) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for _, p := range procs {
+		for _, pid := range tree(p.pid()) {
+			for !standsStill(pid) {
+				select {
+				case <-ctx.Done():
+					return fmt.Errorf("%s was sent SIGSTOP and does not stop: %w", p.node.Name, context.Cause(ctx))
+				case <-time.After(time.Millisecond):
+				}
+			}
+		}
 	}
 	return nil
 }

@@ -108,22 +108,20 @@ func TestPauseFreezes(t *testing.T) {
 		_, rest, _ := strings.Cut(string(status), "State:\t")
 		return rest[:1]
 	}
-	await := func(want string) {
-		t.Helper()
-		for until := time.Now().Add(10 * time.Second); state() != want; time.Sleep(time.Millisecond) {
-			if time.Now().After(until) {
-				t.Fatalf("state %s, want %s", state(), want)
-			}
-		}
-	}
 	if err := i.Do(t.Context(), wire.Pause, "n"); err != nil {
 		t.Fatal(err)
 	}
-	await("T")
+	if got := state(); got != "T" {
+		t.Error("paused, and in state", got)
+	}
 	if err := i.Do(t.Context(), wire.Resume, "n"); err != nil {
 		t.Fatal(err)
 	}
-	await("S")
+	for until := time.Now().Add(10 * time.Second); state() != "S"; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("resumed, and in state", state())
+		}
+	}
 }
 
 func TestPortsAreDistinctAndFree(t *testing.T) {

@@ -260,12 +260,15 @@ func (p *process) kill() {
 // signalTree sends to the process and all its descendants, for some servers
 // serve from child processes.
 func (p *process) signalTree(sig syscall.Signal) {
-	p.mu.Lock()
-	pid := p.cmd.Process.Pid
-	p.mu.Unlock()
-	for _, each := range tree(pid) {
+	for _, each := range tree(p.pid()) {
 		_ = syscall.Kill(each, sig)
 	}
+}
+
+func (p *process) pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd.Process.Pid
 }
 
 // tail returns the last bytes of a log, from the start of a line on.

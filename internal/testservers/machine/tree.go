@@ -4,6 +4,7 @@ package machine
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,21 +30,33 @@ func tree(root int) []int {
 	return all
 }
 
-// parentIn reads the parent's id out of a stat file. The command's name, which
-// may hold anything, ends at the last closing bracket.
+// parentIn reads the parent's id out of a stat file.
 func parentIn(file string) (int, bool) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0, false
-	}
-	end := bytes.LastIndexByte(text, ')')
-	if end < 0 {
-		return 0, false
-	}
-	fields := bytes.Fields(text[end+1:])
+	fields := stat(file)
 	if len(fields) < 2 {
 		return 0, false
 	}
 	parent, err := strconv.Atoi(string(fields[1]))
 	return parent, err == nil
+}
+
+// standsStill tells whether no thread of a process will run before it is told to: all are stopped, or have ended.
+func standsStill(pid int) bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, file := range stats {
+		if fields := stat(file); len(fields) > 0 && !bytes.Contains([]byte("TZX"), fields[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// stat is what a stat file says behind the command's name, which may hold anything and ends at the last closing bracket: first
+// the state, then the parent.
+func stat(file string) [][]byte {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	return bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 }
