@@ -231,7 +231,7 @@ func TestConnectErrors(t *testing.T) {
 	if !errors.As(err, &te) || te.Stage != remoting.StageConnect || remoting.MayHaveArrived(err) || err.Error() != addr+`, "105 route": connect: connection refused` {
 		t.Error(err)
 	}
-	if _, err = c.Route(t.Context(), "no.such.host.invalid:9876", "T"); err == nil || strings.Contains(err.Error(), "dial") || strings.Count(err.Error(), "no.such.host.invalid") != 2 {
+	if _, err = c.Route(t.Context(), "no.such.host.invalid:9876", "T"); err == nil || strings.Contains(err.Error(), "dial tcp") || strings.Count(err.Error(), "no.such.host.invalid") != 2 {
 		t.Error(err)
 	}
 	c.Close()
