@@ -217,7 +217,7 @@ func (o *resolveOptions) resolve(row *inspect.Row) (r resolved) {
 	default:
 		rule := o.rule
 		rule.Target = o.at.Target(row.Partition)
-		r.Value, r.Err = offset.Resolve(rule, offset.View{Partition: row.Partition, Bounds: row.Log.Value.Bounds, Stored: row.Stored.Value, Beside: row.Beside, AtTime: row.AtTime})
+		r.Value, r.Err = offset.Resolve(rule, row.View())
 	}
 	return r
 }

@@ -27,6 +27,7 @@ const (
 	vanished
 	absentBeside
 	absentTopic
+	absentUnsure
 	nothingStored
 	groupGone
 	noMovement
@@ -47,11 +48,14 @@ var causeVerdicts = [...]Verdict{
 	differentSubscriptions: MixedSubscriptions,
 	noPartition:            Orphan,
 	vanished:               Absent,
-	absentBeside:           Absent, absentTopic: Absent, nothingStored: Absent, groupGone: Absent,
+	absentBeside:           Absent, absentTopic: Absent, absentUnsure: Absent, nothingStored: Absent, groupGone: Absent,
 	noMovement: Stalled, movedBack: Rewound,
 	oldUnread: Stale, oldPosition: Stale, nearlyGone: Stale,
 	muchUnread: Lagging,
 }
+
+// absent are the causes of one partition without a position.
+func (k cause) absent() bool { return k == absentBeside || k == absentTopic || k == absentUnsure }
 
 // proven are the causes of diverged that leave no doubt.
 func (k cause) proven() bool { return k == topicAnew || k == epochCut }

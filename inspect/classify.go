@@ -96,8 +96,7 @@ func (c *classifier) measure(r *Row) {
 		return
 	}
 	reach := b.Reach(c.Ask.Isolation)
-	r.Consume.Value, r.Consume.Err = offset.Resolve(offset.Rule{Target: c.policy.Start, Isolation: c.Ask.Isolation},
-		offset.View{Partition: r.Partition, Bounds: b, Stored: s, Beside: r.Beside, AtTime: r.AtTime})
+	r.Consume.Value, r.Consume.Err = offset.Resolve(offset.Rule{Target: c.policy.Start, Isolation: c.Ask.Isolation}, r.View())
 	r.Held = max(0, b.End-max(reach, b.Start))
 	switch s.State {
 	case offset.Absent:
@@ -152,6 +151,8 @@ func (c *classifier) causes(r *Row) (out []cause) {
 		return nil // clients store none for an idle retry queue, and begin at its start whatever their policy
 	case s.State == offset.Absent && r.Beside:
 		return append([]cause{absentBeside}, c.late(r)...)
+	case s.State == offset.Absent && r.Unsure:
+		return append([]cause{absentUnsure}, c.late(r)...)
 	case s.State == offset.Absent:
 		return append([]cause{absentTopic}, c.late(r)...)
 	case r.Ahead > 0 && c.madeAgain(r):

@@ -45,6 +45,8 @@ func (c *classifier) detail(r *Row) string {
 		return "other partitions of it are stored"
 	case absentTopic:
 		return "nothing of the topic is stored"
+	case absentUnsure:
+		return "whether others of it are stored is not known"
 	case oldUnread:
 		if r.Oldest.IsZero() {
 			return "unread for over " + positions.Span(c.policy.StaleAfter)

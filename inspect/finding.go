@@ -63,7 +63,7 @@ func (c *classifier) finding(g *GroupReport, k cause, rows []*Row) Finding {
 func (c *classifier) text(g *GroupReport, k cause, rows []*Row, t sums) string {
 	r, n := rows[0], len(rows)
 	s := r.Stored.Value
-	if g.share() && (k == absentBeside || k == absentTopic) {
+	if g.share() && k.absent() {
 		return "not begun: brokers keep a share group's position from the first record on that they hand out"
 	}
 	switch k {
@@ -89,6 +89,8 @@ func (c *classifier) text(g *GroupReport, k cause, rows []*Row, t sums) string {
 		return "added or expired; consume starts at " + startText(rows, c) + goneText(t)
 	case absentTopic:
 		return "nothing is stored for the topic; consume starts by its start policy, at " + startText(rows, c) + goneText(t)
+	case absentUnsure:
+		return "nothing is stored for it, and whether other partitions of the topic are stored could not be read: its repair depends on that" + goneText(t)
 	case oldUnread:
 		return c.staleText(t) + goneText(t) + "; the position is right, the job is slow or stopped"
 	case oldPosition:
@@ -219,7 +221,7 @@ func (c *classifier) restart(g *GroupReport, k cause, rows []*Row, t sums) strin
 		at = "the stored positions"
 	}
 	switch k {
-	case beforeStart, absentBeside, absentTopic, noPosition, pastEnd, pastEndAnew:
+	case beforeStart, absentBeside, absentTopic, absentUnsure, noPosition, pastEnd, pastEndAnew:
 		lost := t.lag
 		if k == noPosition || k == pastEnd || k == pastEndAnew {
 			lost = t.whole
@@ -227,7 +229,7 @@ func (c *classifier) restart(g *GroupReport, k cause, rows []*Row, t sums) strin
 		if !c.kafka || !t.known || lost == 0 {
 			return ""
 		}
-		if !c.Own && (k == absentBeside || k == absentTopic || k == noPosition) {
+		if !c.Own && (k.absent() || k == noPosition) {
 			return "" // a job that keeps its own positions decides where it starts without one; out of range its client decides
 		}
 		if g.share() {
@@ -256,7 +258,7 @@ func (c *classifier) restart(g *GroupReport, k cause, rows []*Row, t sums) strin
 
 // shareRestart: where a share group has no position its brokers go by its own setting; a client has no say.
 func shareRestart(k cause, skips int64) string {
-	if k == absentBeside || k == absentTopic {
+	if k.absent() {
 		return "with share.auto.offset.reset=latest (the default) the group skips " + Count(skips)
 	}
 	return ""

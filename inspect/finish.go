@@ -90,10 +90,13 @@ func nothingThere(lines []Line) bool {
 // settleLines fills in what only all lines of a topic together tell.
 func (t *taking) settleLines(lines []Line) {
 	for len(lines) > 0 {
-		n, stored := 0, 0
+		n, stored, unread := 0, 0, 0
 		for n < len(lines) && lines[n].Partition.Topic == lines[0].Partition.Topic {
-			if isStored(&lines[n]) {
+			switch l := &lines[n]; {
+			case isStored(l):
 				stored++
+			case l.Stored.Err != nil || l.Stored.Value.State == offset.Unknown:
+				unread++
 			}
 			n++
 		}
@@ -101,6 +104,7 @@ func (t *taking) settleLines(lines []Line) {
 		for i := range lines[:n] {
 			l := &lines[i]
 			l.Beside = stored > 1 || stored == 1 && !isStored(l)
+			l.Unsure = !l.Beside && unread > 0
 			l.LogAppend = logAppend
 			if l.Wrote.IsZero() && l.Stored.Err == nil {
 				l.Wrote = l.Stored.Value.Committed

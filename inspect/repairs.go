@@ -27,6 +27,11 @@ func (c *classifier) repairs(g *GroupReport, k cause, rows []*Row, t sums) []Rep
 		r := rows[0]
 		left := gap(r.EpochEnd, r.Log.Value.Reach(c.Ask.Isolation))
 		return []Repair{reset("reads", left, backToEpochEnd(rows)...), earliest, latest}
+	case absentUnsure:
+		if g.share() {
+			return []Repair{earliest, latest}
+		}
+		return nil // it depends on what could not be read
 	case absentBeside:
 		if g.share() {
 			return []Repair{earliest, latest}

@@ -34,6 +34,7 @@ type Line struct {
 	Exists    bool // false is proof: there is no such partition, and a stored position is an orphan
 	Selected  bool // Ask.Select wants it
 	Beside    bool // another partition of the topic is stored
+	Unsure    bool // without Beside: of some partition of the topic it could not be read whether it is stored
 	Stored    offset.Result[offset.Stored]
 	Log       offset.Result[offset.Log] // Times and Epochs of it are spread over the fields below
 	TopicID   string                    // the topic's id today, "" where the broker has none
@@ -51,6 +52,11 @@ type Line struct {
 	LeaderText string // why there is no leader, as far as the metadata tells
 	Ambiguous  string // the brokers that a position stored without one could belong to
 	Stuck      string // why the store would not write this position, whatever the target, as far as it knows beforehand
+}
+
+// View is what decides where a job starts, or a reset goes.
+func (l *Line) View() offset.View {
+	return offset.View{Partition: l.Partition, Bounds: l.Log.Value.Bounds, Stored: l.Stored.Value, Beside: l.Beside, Unsure: l.Unsure, AtTime: l.AtTime}
 }
 
 // GroupLine is one group as the broker knows it. A store without members has groups that the broker may not know.

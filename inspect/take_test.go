@@ -423,3 +423,25 @@ func TestUnprovenStart(t *testing.T) {
 		t.Errorf("%v", w.Calls)
 	}
 }
+
+// A look-up that failed beside a partition without a position is not "nothing of the topic is stored".
+func TestAbsentBesideWhatCannotBeRead(t *testing.T) {
+	w := table()
+	for _, p := range []string{"orders:0", "orders:1", "orders:2", "other:0"} {
+		w.Log(p, 0, 10)
+	}
+	w.Store("g", "orders:0", offset.Result[offset.Stored]{Err: errors.New("no answer")})
+	w.Commit("g", "other:0", 10)
+	r := judge(t, w, inspect.Ask{Topics: []string{"orders", "other"}})
+	if l := row(t, r, "orders:1"); l.Beside || !l.Unsure || l.Verdict != inspect.Absent || len(l.Findings[0].Repairs) > 0 ||
+		l.Detail != "whether others of it are stored is not known" {
+		t.Errorf("%+v", l)
+	}
+	if l := row(t, r, "other:0"); l.Unsure || l.Verdict != inspect.OK {
+		t.Errorf("another topic: %+v", l)
+	}
+	w.Commit("g", "orders:2", 10)
+	if l := row(t, judge(t, w, inspect.Ask{Topics: []string{"orders"}}), "orders:1"); !l.Beside || l.Unsure || l.Consume.Value.Next != 0 || len(l.Findings[0].Repairs) != 1 {
+		t.Errorf("beside a stored one: %+v", l)
+	}
+}

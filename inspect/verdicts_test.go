@@ -64,6 +64,8 @@ func TestVerdicts(t *testing.T) {
 		{name: "absent", stored: offset.Stored{State: offset.Absent}, verdict: inspect.Absent, text: "consume starts at 100", repairs: "keeps 80"},
 		{name: "absent, and nothing of the topic", stored: offset.Stored{State: offset.Absent}, change: func(l *inspect.Line) { l.Beside = false },
 			verdict: inspect.Absent, text: "nothing is stored", repairs: "reads 80, skips 80"},
+		{name: "absent, and others of the topic not known", stored: offset.Stored{State: offset.Absent}, change: func(l *inspect.Line) { l.Beside, l.Unsure = false, true },
+			verdict: inspect.Absent, text: "whether other partitions of the topic are stored could not be read"},
 		{name: "no position", stored: offset.Stored{State: offset.Invalid, Raw: []byte("12.0")}, verdict: inspect.Invalid, text: `"12.0" is no position`, repairs: "reads 80, skips 80"},
 		{name: "not measured", stored: offset.Stored{}, verdict: inspect.Unknown},
 		{name: "no such partition", stored: set(5), change: func(l *inspect.Line) { l.Exists, l.Log.Err = false, offset.ErrUnknownName }, verdict: inspect.Orphan, text: "by expiry"},

@@ -57,6 +57,7 @@ type View struct {
 	Bounds    Bounds
 	Stored    Stored
 	Beside    bool  // another partition of the topic is stored, selected or not
+	Unsure    bool  // without Beside: that could not be read of all of them
 	AtTime    int64 // for ToTime: first offset at or after it, or NoRecord
 }
 
@@ -131,6 +132,8 @@ func Resolve(r Rule, v View) (Resolution, error) {
 		return c.start("log start: added or expired, other partitions of the topic are stored")
 	case c.leftOut():
 		return c.start("log start: not among the given offsets")
+	case v.Unsure && r.Target.Kind != ToEarliest:
+		return c.stop(StoredUnknown, "nothing is stored, and whether other partitions of the topic are could not be read")
 	}
 	return c.target()
 }

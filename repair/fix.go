@@ -17,6 +17,10 @@ func (m *making) fix(r *inspect.Row) (*offset.Resolution, string, *Reason) {
 	case inspect.HeadOverflow:
 		return m.to(b.Start, "log start")
 	case inspect.Absent:
+		if r.Unsure {
+			reason := unmeasured(r.Line, "nothing is stored, and whether other partitions of the topic are could not be read", nil)
+			return nil, "", &reason
+		}
 		if !r.Beside {
 			return nil, "nothing is stored for the topic at all: not broken, left alone", nil
 		}

@@ -104,6 +104,15 @@ func TestRepairLeavesATopicWithoutAnyPosition(t *testing.T) {
 	}
 }
 
+// Whether a partition without a position is broken depends on the others of its topic.
+func TestRepairOfAbsentBesideWhatCannotBeRead(t *testing.T) {
+	l := line(offset.Stored{State: offset.Absent})
+	l.Beside, l.Unsure = false, true
+	sv := &inspect.Survey{Ask: inspect.Ask{Groups: []string{"billing"}}, Taken: noon, Lines: []inspect.Line{l}, Groups: []inspect.GroupLine{{Name: "billing"}}}
+	_, err := Make(inspect.Classify(sv, inspect.Policy{}), Options{Mode: ToRepair, Origin: here})
+	wantRefused(t, err, CauseUnknown, "orders:0: nothing is stored, and whether other partitions of the topic are could not be read")
+}
+
 // The same number is written again where it was asked for: it drops a leader epoch that does harm.
 func TestToCurrentWritesTheSameNumberWithoutItsEpoch(t *testing.T) {
 	w := external()

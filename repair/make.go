@@ -219,7 +219,7 @@ func (m *making) decide(r *inspect.Row) (next *offset.Resolution, why string, no
 		return m.fix(r)
 	}
 	rule := offset.Rule{Target: m.Target, Reset: true, Isolation: m.Isolation, Clamp: m.Clamp}
-	res, err := offset.Resolve(rule, offset.View{Partition: r.Partition, Bounds: r.Log.Value.Bounds, Stored: r.Stored.Value, Beside: r.Beside, AtTime: r.AtTime})
+	res, err := offset.Resolve(rule, r.View())
 	if err != nil {
 		return nil, "", stopped(r.Partition, err)
 	}
