@@ -166,14 +166,9 @@ func TestProtectedAndReadOnly(t *testing.T) {
 func TestAnotherCluster(t *testing.T) {
 	t.Parallel()
 	c := kafkaCluster(t, "kafka44")
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ClusterID("another"))
-	c.must(err)
-	defer fake.Close()
+	other := kafkaCluster(t, "kafka39")
+	other.name = c.name
 	topic := c.topic("t", 1, "retention.ms", "-1")
-	other := &cluster{t: t, ctx: c.ctx, addr: fake.ListenAddrs()[0], name: c.name}
-	cl := other.dial()
-	defer cl.Close()
-	other.adm = kadm.NewClient(cl)
 	other.topic("t", 1)
 	c.produce(topic, 0, 100, 0)
 	other.produce(topic, 0, 100, 0)

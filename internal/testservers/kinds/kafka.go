@@ -4,6 +4,8 @@ package kinds
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"strings"
 
@@ -59,8 +61,11 @@ func kafkaKinds() []Kind {
 	}
 }
 
-// clusterID is the same for all: an identity, not a secret.
-const clusterID = "Y6Spjm0_Qius5gljW6iRxw"
+// clusterID is an instance's own: programs tell clusters apart by it.
+func clusterID(i *machine.Instance) string {
+	id := sha256.Sum256([]byte(i.Dir))
+	return "C" + base64.RawURLEncoding.EncodeToString(id[:16])[1:] // a "-" in front would be taken for an option
+}
 
 // brokerLines make retention, compaction and group expiry quick enough to be
 // watched, and files small. Every version takes them.
@@ -156,7 +161,7 @@ func (k *kraftNode) prepare(ctx context.Context, i *machine.Instance) (machine.N
 		return machine.Node{}, err
 	}
 	flags = append(flags, k.jvm...)
-	format := append([]string{"kafka.tools.StorageTool", "format", "-t", clusterID, "-c", settings}, k.format...)
+	format := append([]string{"kafka.tools.StorageTool", "format", "-t", clusterID(i), "-c", settings}, k.format...)
 	if err := i.Exec(ctx, "", nil, jvm("128m", k.jars, append(flags, format...)...)...); err != nil {
 		return machine.Node{}, err
 	}
