@@ -241,7 +241,7 @@ func TestUnknownNames(t *testing.T) {
 	}
 	_, err := c.adm.DeleteOffsets(c.ctx, group, kadm.TopicsSet{topic: {0: {}}})
 	c.must(err)
-	o.exits(1, "inspect", "-g", group).says("absent +nothing is stored", "!:0")
+	o.exits(1, "inspect", "-g", group).says("absent +nothing is stored", "!"+topic)
 	o.exits(4, "reset", "-g", group+"-x", "-t", topic, "--to-latest", "--yes").says("NEW GROUP", "--new-group")
 }
 

@@ -154,7 +154,8 @@ type answer[T any] struct {
 	stat  *zk.Stat
 }
 
-// read runs one reading call, again where only the connection was lost.
+// read runs one reading call, again where only the connection was lost. With a single host the library answers "no server" to
+// what is asked in the moment after that, before it has tried to connect again.
 func read[T any](ctx context.Context, c *conn, call string, f func() (T, *zk.Stat, error)) (answer[T], error) {
 	for n := 1; ; n++ {
 		got := make(chan answer[T], 1) // not shared with a call that nobody waits for
@@ -166,10 +167,15 @@ func read[T any](ctx context.Context, c *conn, call string, f func() (T, *zk.Sta
 		switch {
 		case err == nil:
 			return <-got, nil
-		case !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrSessionExpired) || n == readTries:
+		case !lost(err) || n == readTries:
 			return answer[T]{}, err
 		}
 	}
+}
+
+// lost: nothing is wrong with the call itself.
+func lost(err error) bool {
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrNoServer)
 }
 
 func (c *conn) get(ctx context.Context, path string) ([]byte, *zk.Stat, error) {

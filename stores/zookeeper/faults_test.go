@@ -99,6 +99,19 @@ func TestTooLarge(t *testing.T) {
 	storetest.Write(t, s, "g", many[:500])
 }
 
+// The only host drops a connection before it gives a session: another one does.
+func TestConnectionLostBeforeASession(t *testing.T) {
+	x := job(t)
+	x.put(x.at("g", "t", "0"), []byte("10"))
+	p := storetest.NewProxy(t, x.addr)
+	p.CutNext(func([]byte) bool { return true }, false)
+	s := open(t, quietly(), x.address(p.Addr, ""))
+	defer func() { _ = s.Close() }()
+	if got := storetest.Get(t, s, "g", storetest.Partitions(0)...)[0]; got.Next != 10 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // The session expires while nobody looks: the next call works.
 func TestSessionExpiry(t *testing.T) {
 	x := job(t)
