@@ -73,7 +73,9 @@ type row struct {
 // number is what is sent for a change.
 func (s store) number(group string, c offset.Change) (int64, error) {
 	p := c.Partition
-	fail := func(why string) (int64, error) { return 0, fmt.Errorf("%s: a write %w: %s", p, offset.ErrUnsupported, why) }
+	fail := func(why string) (int64, error) {
+		return 0, fmt.Errorf("%s: a write %w: %s", p, offset.ErrUnsupported, why)
+	}
 	switch {
 	case p.Broker == "":
 		return fail("a RocketMQ position belongs to a queue of one broker, and none is named")
