@@ -45,7 +45,7 @@ func parentIn(file string) (int, bool) {
 func standsStill(pid int) bool {
 	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	for _, file := range stats {
-		if fields := stat(file); len(fields) > 0 && !strings.Contains("TZX", string(fields[0])) {
+		if fields := stat(file); len(fields) > 0 && !strings.ContainsAny(string(fields[0]), "TZX") {
 			return false
 		}
 	}
