@@ -18,25 +18,36 @@ import (
 
 // terminal is somebody at a terminal of the demo's world who types an answer.
 func terminal(t *testing.T, env map[string]string, answer string, args ...string) (code int, out, asked string) {
+	return on(t, env, &IO{In: strings.NewReader(answer), InTTY: true, ErrTTY: true}, args...)
+}
+
+// on runs a command with a terminal or without one.
+func on(t *testing.T, env map[string]string, sys *IO, args ...string) (code int, out, said string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	sys := &IO{In: strings.NewReader(answer), Out: &stdout, Err: &stderr, InTTY: true, ErrTTY: true, Now: time.Now,
-		Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	sys.Out, sys.Err, sys.Now = &stdout, &stderr, time.Now
+	sys.Env = func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	code = Run(ctx, sys, args)
 	return code, stdout.String(), stderr.String()
 }
 
-// TestConsentOnATerminal: the default is no; a skip that nobody asked for takes the group's name typed.
-func TestConsentOnATerminal(t *testing.T) {
-	dir := t.TempDir()
+// fixture is the demo's broker and stores, a folder, and the environment that leads to them.
+func fixture(t *testing.T) (w *demo.World, dir string, env map[string]string) {
+	t.Helper()
+	dir = t.TempDir()
 	w, err := demo.Start(t.Context(), dir, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	env := map[string]string{"OFFSETCTL_CONFIG": w.Config, "XDG_STATE_HOME": dir}
+	t.Cleanup(w.Close)
+	return w, dir, map[string]string{"OFFSETCTL_CONFIG": w.Config, "XDG_STATE_HOME": dir}
+}
+
+// TestConsentOnATerminal: the default is no; a skip that nobody asked for takes the group's name typed.
+func TestConsentOnATerminal(t *testing.T) {
+	_, _, env := fixture(t)
 	mend := []string{"reset", "-g", "billing", "-t", "orders:1", "--repair"}
 	skip := []string{"reset", "-g", "billing", "-t", "orders:3", "--to-time", "-2h"}
 	one := []string{"reset", "-g", "billing", "-t", "orders:0,5", "--to-offset", "100"}
@@ -67,19 +78,13 @@ func TestConsentOnATerminal(t *testing.T) {
 
 // TestDryRunIsRefusedAsTheWriteWouldBe: by the context, and where more than a yes is missing and nobody can be asked.
 func TestDryRunIsRefusedAsTheWriteWouldBe(t *testing.T) {
-	dir := t.TempDir()
-	w, err := demo.Start(t.Context(), dir, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w, dir, env := fixture(t)
 	contexts := filepath.Join(dir, "contexts.yaml")
 	text := fmt.Sprintf("contexts:\n  prod: {broker: %q, protected: true}\n  ro: {broker: %q, read-only: true}\n", w.Broker, w.Broker)
 	if err := os.WriteFile(contexts, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	plan := filepath.Join(dir, "skip.json")
-	env := map[string]string{"OFFSETCTL_CONFIG": w.Config, "XDG_STATE_HOME": dir}
 	skip := []string{"reset", "-g", "billing", "-t", "orders:3", "--to-time", "-2h"}
 	if code, _, said := terminal(t, env, "", append(skip[:len(skip):len(skip)], "--plan-out", plan)...); code != exitOK {
 		t.Fatal(said)
@@ -111,13 +116,7 @@ func TestDryRunIsRefusedAsTheWriteWouldBe(t *testing.T) {
 
 // TestUndoWithoutAnID: the last write of the context that is in force, to whichever of its stores.
 func TestUndoWithoutAnID(t *testing.T) {
-	dir := t.TempDir()
-	w, err := demo.Start(t.Context(), dir, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	env := map[string]string{"OFFSETCTL_CONFIG": w.Config, "XDG_STATE_HOME": dir}
+	_, _, env := fixture(t)
 	for _, x := range []struct {
 		out  string
 		args []string
@@ -142,14 +141,8 @@ func TestUndoWithoutAnID(t *testing.T) {
 // TestWaitingForAnEmptyGroup: the last member commits as it leaves, so the plan is made and shown anew. Whoever is interrupted
 // before reads that nothing was written.
 func TestWaitingForAnEmptyGroup(t *testing.T) {
-	dir := t.TempDir()
-	w, err := demo.Start(t.Context(), dir, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w, _, env := fixture(t)
 	reset := []string{"reset", "-g", "waiting", "-t", "payments", "--to-earliest", "--yes", "--wait-empty", "1m"}
-	env := map[string]string{"OFFSETCTL_CONFIG": w.Config, "XDG_STATE_HOME": dir}
 	if code, out, said := terminal(t, env, "", "reset", "-g", "waiting", "-t", "payments", "--to-offset", "10", "--yes", "--new-group"); code != exitOK {
 		t.Fatal(out, said)
 	}

@@ -56,22 +56,7 @@ func TestUndoRestoresTheKindOfAValue(t *testing.T) {
 			if a.Count(Written) != 3 {
 				t.Fatalf("%v", statuses(a))
 			}
-			e, err := r.Journal.Entry(t.Context(), a.Journal)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sv, err := r.Look(t.Context(), e.Rows())
-			if err != nil {
-				t.Fatal(err)
-			}
-			back, err := MakeUndo(e, sv, UndoOptions{Origin: r.Origin})
-			if err == nil {
-				back, err = Decode(encoded(t, back))
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			apply(t, r, back)
+			takeBack(t, r, a)
 			if after := kinds(); !slices.Equal(after, before) {
 				t.Errorf("before %q, after the undo %q", before, after)
 			}
