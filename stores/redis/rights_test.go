@@ -15,24 +15,6 @@ import (
 	"github.com/offsetctl/offsetctl/offset/offsettest/storetest"
 )
 
-// told is what a store answers about rights, a line each, without the place's prefix.
-func (p place) told(ps []offset.Permission) (out []string) {
-	for _, x := range ps {
-		line := strings.ReplaceAll(x.Right, p.prefix, "")
-		switch {
-		case x.Err != nil:
-			line += " ? " + x.Err.Error()
-		case !x.Granted:
-			line += " no"
-		}
-		if x.Only != "" {
-			line += " only " + x.Only
-		}
-		out = append(out, line)
-	}
-	return out
-}
-
 // What the server says of its users is what happens, and asking writes nothing.
 func TestPermissions(t *testing.T) {
 	ctx := context.Background()
@@ -64,7 +46,7 @@ func TestPermissions(t *testing.T) {
 			key + "EVAL, HGET, HGETALL", key + "HSET no", key + "HDEL no only " + absence, key + "PERSIST no only taking an expiry off"}, err: offset.ErrDenied},
 	} {
 		s := p.open(c.options)
-		if got := p.told(s.Permissions(ctx, "g", []string{"t"}, c.write)); !slices.Equal(got, c.want) {
+		if got := storetest.Told(s.Permissions(ctx, "g", []string{"t"}, c.write), p.prefix); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q", c.options, got)
 		}
 		if n := p.do("EXISTS", p.key("g", "t")); n != int64(0) {
@@ -79,7 +61,7 @@ func TestPermissions(t *testing.T) {
 	p.do("SET", p.key("g", "t")+":0", "5")
 	s := p.open(user("text", append(conn, "~*", "+get", "+set", "+eval", "+scan", "+pttl", "+del")...) + "&type=string")
 	const text = `key "{g}:t:0": `
-	if got, want := p.told(s.Permissions(ctx, "g", nil, true)), []string{"SCAN", text + "GET", text + "PTTL only noticing that positions expire",
+	if got, want := storetest.Told(s.Permissions(ctx, "g", nil, true), p.prefix), []string{"SCAN", text + "GET", text + "PTTL only noticing that positions expire",
 		text + "EVAL, GET, SET", text + "DEL only " + absence}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

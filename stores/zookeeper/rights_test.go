@@ -16,22 +16,8 @@ import (
 )
 
 // told is what a store answers about rights, a line each.
-func told(t *testing.T, s *Store, write bool, topics ...string) (out []string) {
-	t.Helper()
-	for _, p := range s.Permissions(context.Background(), "g", topics, write) {
-		line := strings.ReplaceAll(p.Right, s.chroot, "")
-		switch {
-		case p.Err != nil:
-			line += " ? " + p.Err.Error()
-		case !p.Granted:
-			line += " no"
-		}
-		if p.Only != "" {
-			line += " only " + p.Only
-		}
-		out = append(out, line)
-	}
-	return out
+func told(s *Store, write bool, topics ...string) []string {
+	return storetest.Told(s.Permissions(context.Background(), "g", topics, write), s.chroot)
 }
 
 // What the ACLs say is what happens: who may write writes, who may not is told so beforehand, and asking changes nothing.
@@ -60,7 +46,7 @@ func TestPermissions(t *testing.T) {
 	}
 	before := x.nodes(x.chroot)
 	op := x.open("?user=op&password=node-secret")
-	if got, want := told(t, op, true, "t"), []string{
+	if got, want := told(op, true, "t"), []string{
 		"node /consumers: READ", "topic t, 2 nodes: READ", "topic t, 2 nodes: WRITE", "node /consumers/g/offsets/t: CREATE only positions that are not there yet",
 		"node /consumers/g/offsets/t: DELETE no only making positions absent", "group g, 3 nodes above its positions: DELETE only groups delete",
 	}; !slices.Equal(got, want) {
@@ -79,10 +65,10 @@ func TestPermissions(t *testing.T) {
 	}
 	for _, options := range []string{"", "?user=op&password=wrong-secret", "?user=else&password=node-secret"} {
 		s := x.open(options)
-		if got := told(t, s, false, "t"); !slices.Equal(got, []string{"node /consumers: READ", "topic t, 3 nodes: READ"}) {
+		if got := told(s, false, "t"); !slices.Equal(got, []string{"node /consumers: READ", "topic t, 3 nodes: READ"}) {
 			t.Errorf("%q: %q", options, got)
 		}
-		got := told(t, s, true, "t")
+		got := told(s, true, "t")
 		if !slices.Contains(got, "node /consumers/g/offsets/t/0: WRITE (and of 2 nodes more) no") && !strings.Contains(fmt.Sprint(got), "WRITE (and of 2 nodes more) ? ") || strings.Contains(fmt.Sprint(got), "secret") {
 			t.Errorf("%q: %q", options, got)
 		}
@@ -91,7 +77,7 @@ func TestPermissions(t *testing.T) {
 		}
 	}
 	// A topic that has nothing yet, and a group: all depends on CREATE.
-	if got := told(t, op, true, "new"); !slices.Contains(got, "node /consumers/g/offsets: CREATE") {
+	if got := told(op, true, "new"); !slices.Contains(got, "node /consumers/g/offsets: CREATE") {
 		t.Errorf("a new topic: %q", got)
 	}
 	for _, topics := range [][]string{{"t"}, nil} {
@@ -106,7 +92,7 @@ func TestPermissions(t *testing.T) {
 	if _, err := x.SetACL(x.chroot+"/consumers/g/offsets", zk.DigestACL(zk.PermAll, "op", "node-secret"), -1); err != nil {
 		t.Fatal(err)
 	}
-	if got := told(t, x.open(""), true, "t"); !slices.Contains(got, "node /consumers/g/offsets: READ no") {
+	if got := told(x.open(""), true, "t"); !slices.Contains(got, "node /consumers/g/offsets: READ no") {
 		t.Errorf("hidden: %q", got)
 	}
 }
@@ -119,7 +105,7 @@ func TestPermissionsStorm(t *testing.T) {
 	if _, err := x.SetACL(x.chroot+"/spouts/g/u/partition_0", zk.WorldACL(zk.PermRead|zk.PermAdmin), -1); err != nil {
 		t.Fatal(err)
 	}
-	got := told(t, x.open("?layout=storm&root=/spouts"), true)
+	got := told(x.open("?layout=storm&root=/spouts"), true)
 	want := []string{
 		"node /spouts: READ", "group g, 1 node: READ", "group g, 1 node: WRITE", "topic u, 1 node: READ", "node /spouts/g/u/partition_0: WRITE no",
 		"group g, 1 node above its positions: DELETE only groups delete",

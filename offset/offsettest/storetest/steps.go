@@ -4,6 +4,7 @@ package storetest
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/offsetctl/offsetctl/offset"
@@ -73,4 +74,23 @@ func Write(t testing.TB, s offset.Store, group string, ch []offset.Change) {
 			t.Fatalf("%s: %v", ch[i].Partition, r.Err)
 		}
 	}
+}
+
+// Told is what a store answers about rights, a line each: the right without the test's own prefix, a ? with why it could not be
+// told, "no", and what only needs it.
+func Told(ps []offset.Permission, prefix string) (out []string) {
+	for _, p := range ps {
+		line := strings.ReplaceAll(p.Right, prefix, "")
+		switch {
+		case p.Err != nil:
+			line += " ? " + p.Err.Error()
+		case !p.Granted:
+			line += " no"
+		}
+		if p.Only != "" {
+			line += " only " + p.Only
+		}
+		out = append(out, line)
+	}
+	return out
 }
