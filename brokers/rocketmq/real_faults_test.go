@@ -80,6 +80,12 @@ func TestRealBrokerDown(t *testing.T) {
 			}
 			time.Sleep(r.c.Offsets().Caps().Settle + 10*time.Second) // the first flush comes ten seconds after the boot
 			s.Kill("broker-b")
+			rockettest.Eventually(t, time.Minute, func() string { // the name server takes a moment to notice
+				if top, err := r.c.Topology(t.Context(), []string{topic}); err != nil || len(top.Gaps) == 0 {
+					return fmt.Sprintf("%+v %v", top, err)
+				}
+				return ""
+			})
 			top, err := r.c.Topology(t.Context(), []string{topic})
 			if err != nil || len(top.Gaps) != 1 || !errors.Is(top.Gaps[0], offset.ErrNoLeader) || top.Whole || len(top.Topics[0].Logs) != 1 {
 				t.Errorf("%+v %v", top, err)

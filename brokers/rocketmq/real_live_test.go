@@ -64,9 +64,18 @@ func TestRealLiveGroup(t *testing.T) {
 			})
 		}
 		before = seen.Load()
-		for p, w := range put(t, r.c, group, map[offset.Partition]offset.Stored{ps[0]: at(0), ps[1]: at(0)}) {
-			if show(w) != "0" {
-				t.Errorf("earliest: %s: %s", p, show(w))
+		earliest := func() (not string) {
+			for p, w := range put(t, r.c, group, map[offset.Partition]offset.Stored{ps[0]: at(0), ps[1]: at(0)}) {
+				if show(w) != "0" {
+					not += fmt.Sprintf("%s: %s\n", p, show(w))
+				}
+			}
+			return not
+		}
+		if not := earliest(); not != "" { // on a busy machine a client may take longer than anybody watches; then a reset is repeated
+			t.Log(not)
+			if not = earliest(); not != "" {
+				t.Error("earliest, twice:", not)
 			}
 		}
 		rockettest.Eventually(t, time.Minute, func() string {
