@@ -124,12 +124,10 @@ type ClientQueue struct { // times are in ms, by the client's clock
 	LastLocked   int64 `json:"lastLockTimestamp"`    // of a client that locks none: when it began with the queue
 }
 
-// Consumed tells whether the client has consumed from the queue since it began with it. It is never true of a client that locks
-// its queues, which can be told only of others.
-func (q ClientQueue) Consumed() bool {
-	const moment = 5 // ms, that may lie between the two when a client begins
-	return q.LastLocked > 0 && q.LastConsumed > q.LastLocked+moment
-}
+// Consumed tells whether the client has consumed from the queue since it began with it. Clients set LastConsumed before LastLocked
+// when they begin, so that any later one is proof: reading a few messages takes a millisecond or two. It is never true of a client
+// that locks its queues, which can be told only of others.
+func (q ClientQueue) Consumed() bool { return q.LastLocked > 0 && q.LastConsumed > q.LastLocked }
 
 // ErrNotTold is wrapped when a client is there and could not tell what it does: a Go client for some seconds after a burst.
 var ErrNotTold = errors.New("the client did not tell")

@@ -19,12 +19,12 @@ type pace struct {
 	poll   time.Duration
 	kept   time.Duration // after a reset that the broker keeps: a long poll of 20 s, 10 s of pause, 5 s until it is stored
 	told   time.Duration // after clients were told a time: 10 s of pause, 5 s until it is stored
-	stored time.Duration // after a position was only stored: twice the 5 s after which clients store theirs
+	stored time.Duration // after a position was only stored: four times the 5 s after which clients store theirs
 	silent time.Duration // after which a client that cannot tell what it does is not asked again
 	hidden time.Duration // between two looks at a group that no broker calls live
 }
 
-var usualPace = pace{poll: 500 * time.Millisecond, kept: time.Minute, told: 30 * time.Second, stored: 12 * time.Second, silent: 15 * time.Second, hidden: time.Second}
+var usualPace = pace{poll: 500 * time.Millisecond, kept: time.Minute, told: 30 * time.Second, stored: 20 * time.Second, silent: 15 * time.Second, hidden: time.Second}
 
 // live writes into a group with members and watches until they have moved or have put their own positions back.
 func (w *writing) live(ctx context.Context) {

@@ -134,6 +134,8 @@ func (w *writing) conclude(ctx context.Context, at []int) {
 		switch {
 		case r.now.State == offset.Set && r.now.Next == r.From.Next && knows && w.consumedSince(r.Partition, after):
 			r.now = taken(r.send)
+		case r.phase == bounced && knows && r.way == byReset: // the broker may still have the reset, or a client be about to obey
+			r.err = fmt.Errorf("%s: after %v its clients are at %s, and have not gone to %d yet: %w", r.Partition, w.pace.span(r.way), describe(r.now), r.send, offset.ErrOutcome)
 		case r.phase == bounced && knows:
 		default:
 			r.err = fmt.Errorf("%s: after %v %s is stored: its clients have not gone to %d, or have read from there up to it already, and they did not tell which: %w",
