@@ -181,7 +181,7 @@ func (c *Client) retry(ctx context.Context, try func() error) error {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			err = fmt.Errorf("%w (tried %d times until the time was up)", err, n)
+			err = offset.As(offset.ErrUnreachable, fmt.Errorf("%w (tried %d times until the time was up)", err, n))
 			c.met(err)
 			return err
 		}
