@@ -36,6 +36,25 @@ func (p *place) moments() int64 {
 	return n
 }
 
+// pokeAtCall lets a foreign program write partition 1 while the store makes its n-th call. done is closed when it has.
+func (p *place) pokeAtCall(n, next int64) (done chan struct{}) {
+	done = make(chan struct{})
+	p.hook.set(func(call int64) {
+		if call != n {
+			return
+		}
+		go func() {
+			defer close(done)
+			p.poke(1, next)
+		}()
+		select { // a server may let it wait until our transaction ends
+		case <-done:
+		case <-time.After(300 * time.Millisecond):
+		}
+	})
+	return done
+}
+
 // interleaved lets another program write just before each request of a Write. Where the comparison is part of the write,
 // its value is never lost, wherever it comes; where it is not, there is a moment at which it is.
 func (d Store) interleaved(t *testing.T) {
@@ -45,20 +64,7 @@ func (d Store) interleaved(t *testing.T) {
 	for k := range n {
 		foreign := 9000 + k
 		ch := p.to(p.fresh(100), 200)
-		done := make(chan struct{})
-		p.hook.set(func(n int64) {
-			if n != k+1 {
-				return
-			}
-			go func() {
-				defer close(done)
-				p.poke(1, foreign)
-			}()
-			select { // a server may let it wait until our transaction ends
-			case <-done:
-			case <-time.After(300 * time.Millisecond):
-			}
-		})
+		done := p.pokeAtCall(k+1, foreign)
 		r := p.try(context.Background(), p.s, ch)
 		calls := p.hook.calls.Load()
 		p.hook.set(nil)

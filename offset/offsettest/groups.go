@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/offsetctl/offsetctl/offset"
 )
@@ -177,20 +176,7 @@ func (d Store) groupInterleaved(t *testing.T) {
 	for k := range moments {
 		foreign := 9000 + k
 		ch := p.deletion(p.fresh(100))
-		done := make(chan struct{})
-		p.hook.set(func(n int64) {
-			if n != k+1 {
-				return
-			}
-			go func() {
-				defer close(done)
-				p.poke(1, foreign)
-			}()
-			select { // a server may let it wait until our transaction ends
-			case <-done:
-			case <-time.After(300 * time.Millisecond):
-			}
-		})
+		done := p.pokeAtCall(k+1, foreign)
 		p.tryDelete(p.s, ch)
 		calls := p.hook.calls.Load()
 		p.hook.set(nil)
